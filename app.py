@@ -10,9 +10,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 if __name__ == "__main__":
-    gc.disable()  # until it serves: looking through what is imported and built, and stays, took a sixth of a start
+    # Until it serves: looking through objects that stay took a sixth of a start.
+    gc.disable()
 
-# before gradio, which reads environment variables on import
+# Before gradio, which reads environment variables on import.
 from arena.settings import SettingError, Settings
 from arena.web.gradio_import import gr
 
@@ -121,49 +122,49 @@ from scoring.web.scoring_tab import ScoringTab
 
 ROOT = Path(__file__).parent
 STARTUP_ERRORS = (
-    *(SettingError, StorageError, DatabaseError, HubError, ChangeLogError),
-    *(QuestionsError, RowsError, CatalogueError, LiveModelError, OSError),
+    SettingError,
+    StorageError,
+    DatabaseError,
+    HubError,
+    ChangeLogError,
+    QuestionsError,
+    RowsError,
+    CatalogueError,
+    LiveModelError,
+    OSError,
 )
 """Errors that stop the start with a one-line message."""
-WEB = ROOT / "arena/web"
-STYLE = StaticFile(
-    "style.css",
-    [WEB / f"{name}.css" for name in ("tokens", "document", "battle", "live")],
-)
-SCRIPT = StaticFile(
-    "script.js",
-    [WEB / f"{name}.js" for name in ("document", "scene", "live", "pages")],
-)
-"""The style and the script of every document that Gradio serves, before Gradio's own."""
+ARENA_WEB = ROOT / "arena/web"
+SCORING_WEB = ROOT / "scoring/web"
+
+
+def _paths(folder: Path, suffix: str, *names: str) -> list[Path]:
+    return [folder / f"{name}{suffix}" for name in names]
+
+
+STYLE = StaticFile("style.css", _paths(ARENA_WEB, ".css", "tokens", "document", "battle", "live"))
+SCRIPT = StaticFile("script.js", _paths(ARENA_WEB, ".js", "document", "scene", "live", "pages"))
+"""STYLE, SCRIPT: of every document that Gradio serves, before Gradio's own."""
+_READ_STYLES = ("tokens", "document", "read", "sheet", "drawing", "results", "run")
 READ_STYLE = StaticFile(
     "read.css",
-    [
-        *(
-            WEB / f"{name}.css"
-            for name in ("tokens", "document", "read", "sheet", "drawing", "results", "run")
-        ),
-        *(ROOT / f"scoring/web/{name}.css" for name in ("report", "task_map")),
-    ],
+    _paths(ARENA_WEB, ".css", *_READ_STYLES) + _paths(SCORING_WEB, ".css", "report", "task_map"),
 )
 READ_SCRIPT = StaticFile(
     "read.js",
-    [
-        *(WEB / f"{name}.js" for name in ("document", "read", "results")),
-        *(ROOT / f"scoring/web/{name}.js" for name in ("benchmarks", "task_map")),
-    ],
+    _paths(ARENA_WEB, ".js", "document", "read", "results")
+    + _paths(SCORING_WEB, ".js", "benchmarks", "task_map"),
 )
-"""The style and the script of every other page."""
-STATIC_FILES = (
-    *(STYLE, SCRIPT, READ_STYLE, READ_SCRIPT),
-    *(campaign_api.STYLE, campaign_api.SCRIPT),
-)
-STYLES = [WEB / "page.css", WEB / "sheet.css", ROOT / "scoring/web/scoring.css"]
-SCRIPTS = [ROOT / f"scoring/web/{name}.js" for name in ("upload", "notify")]
-HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
+"""READ_STYLE, READ_SCRIPT: of every other page but workers'."""
+STATIC_FILES = (STYLE, SCRIPT, READ_STYLE, READ_SCRIPT, campaign_api.STYLE, campaign_api.SCRIPT)
+GRADIO_STYLES = [ARENA_WEB / "page.css", ARENA_WEB / "sheet.css", SCORING_WEB / "scoring.css"]
+GRADIO_SCRIPTS = _paths(SCORING_WEB, ".js", "upload", "notify")
+"""GRADIO_STYLES, GRADIO_SCRIPTS: of components within Gradio's part of a page."""
+HEAD = macros("page.html").head(list(map(script, GRADIO_SCRIPTS)))
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a value is a text, a number or the like, or a list of texts."""
+    """Whether a value is a text, a number, a boolean or None, or a list of texts."""
     if isinstance(value, list):
         return all(isinstance(text, str) for text in value)
     return not isinstance(value, dict)
@@ -173,8 +174,7 @@ class Page(gr.Blocks):
     """Blocks whose events accept plain values only, so that no value can pose as a file."""
 
     def validate_inputs(self, block_fn, inputs) -> None:
-        """Refuses objects, and lists of them, before Gradio processes them: it would copy or fetch the files that they
-        name."""
+        """Refuses objects, and lists of them, before Gradio copies or fetches the files that they name."""
         if not isinstance(inputs, list) or not all(map(_is_plain, inputs)):
             raise gr.Error("This page takes plain text only.", print_exception=False)
         super().validate_inputs(block_fn, inputs)
@@ -204,9 +204,7 @@ class AppContext:
             reports=self.published.of_model,
         )
         self.question_pictures = QuestionPictures(
-            self.arena.pictures,
-            (settings.mm_vet, settings.mm_vet_v2),
-            self.scoring.pictures,
+            self.arena.pictures, (settings.mm_vet, settings.mm_vet_v2), self.scoring.pictures
         )
         self.campaigns = self._campaign_pages()
 
@@ -223,7 +221,7 @@ class AppContext:
                 writing=arena.writing,
                 scaled=arena.scaled,
                 battles=battles,
-                answerable=arena.draft_worker.soon,
+                answerable=arena.draft_worker.answer_soon,
             )
         for kind in CANNOT_REASONS:
             task = MarkingTask(kind, marking, self.question_pictures)
@@ -251,12 +249,12 @@ class AppContext:
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
-async def is_busy(_: Request, error: Exception) -> PlainTextResponse:
+async def busy_response(_: Request, error: Exception) -> PlainTextResponse:
     headers = {**NO_STORE, "retry-after": "10"}
     return PlainTextResponse(str(error), status_code=503, headers=headers)
 
 
-async def database_failed(_: Request, error: Exception) -> PlainTextResponse:
+async def database_error_response(_: Request, error: Exception) -> PlainTextResponse:
     return PlainTextResponse(str(error), status_code=503, headers=NO_STORE)
 
 
@@ -275,6 +273,7 @@ UPLOADS = {
 
 
 def create_app(context: AppContext) -> FastAPI:
+    """Returns the whole app: our routes, Gradio's pages and the middleware."""
     settings = context.settings
     heads = page_heads(context)
     app = FastAPI(
@@ -284,8 +283,8 @@ def create_app(context: AppContext) -> FastAPI:
         openapi_url=None,
         lifespan=context.running,
     )
-    app.add_exception_handler(DatabaseError, database_failed)
-    app.add_exception_handler(AsideError, is_busy)
+    app.add_exception_handler(DatabaseError, database_error_response)
+    app.add_exception_handler(AsideError, busy_response)
     layout = page_layout(context)
     for router in routers(context, heads, layout):
         app.include_router(router)
@@ -298,7 +297,7 @@ def create_app(context: AppContext) -> FastAPI:
         page,
         path="/",
         theme=Default(primary_hue="indigo", font=["system-ui", "sans-serif"]),
-        css_paths=STYLES,
+        css_paths=GRADIO_STYLES,
         head=HEAD,
         show_error=False,
         run_history=False,
@@ -323,10 +322,11 @@ def create_app(context: AppContext) -> FastAPI:
         links=Links(STYLE.address, SCRIPT.address),
         layout=layout,
     )
+    # Events without a function of Python run in the browser only.
     events = {
-        number: tuple(map(Argument.from_component, fn.inputs))
-        for number, fn in page.fns.items()
-        if fn.fn
+        number: tuple(map(Argument.from_component, event.inputs))
+        for number, event in page.fns.items()
+        if event.fn
     }
     app.add_middleware(
         RequestMiddleware,
@@ -351,11 +351,12 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
     arena = context.arena
     scoring = context.scoring
     operators = context.operators
-    keyless = "own_login"
     if settings.oauth:
         keyless = "login"
     elif settings.space:
         keyless = "none"
+    else:
+        keyless = "own_login"
     live = LiveApi(
         models=arena.live_models,
         has_catalogue=settings.models is not None,
@@ -384,8 +385,8 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         batch=WriteBatch(arena.battles),
     )
     health = health_api.Health(arena.database, votes_folders(settings))
-    run = run_of(context, layout)
-    hub_pages = hub_pages_of(context, layout)
+    run = make_run_page(context, layout)
+    hub_pages = make_hub_pages(context, layout)
     return (
         static_files.routes(STATIC_FILES),
         battle.routes(scenes, arena.voters, arena.networks),
@@ -453,7 +454,7 @@ def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, .
     )
 
 
-def hub_pages_of(context: AppContext, layout: PageLayout) -> HubPages:
+def make_hub_pages(context: AppContext, layout: PageLayout) -> HubPages:
     """Returns the pages on which published reports are offered to the Hub."""
     return HubPages(
         jobs=context.scoring.jobs,
@@ -476,8 +477,7 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
     overview = context.models.overview
     submissions = scoring.submissions
     tabs = ResultsTabs(
-        has_judges=submissions.has_any,
-        has_agreement=lambda: bool(overview.entries()),
+        has_judges=submissions.has_any, has_agreement=lambda: bool(overview.entries())
     )
     judges = JudgesPage(
         submissions=submissions,
@@ -487,10 +487,7 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
         layout=layout,
     )
     agreement = AgreementPage(
-        service=scoring.agreement,
-        uploads=scoring.uploads,
-        tabs=tabs,
-        layout=layout,
+        service=scoring.agreement, uploads=scoring.uploads, tabs=tabs, layout=layout
     )
     return (
         results_page.routes(
@@ -506,13 +503,13 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
     )
 
 
-def run_of(context: AppContext, layout: PageLayout) -> RunPage:
+def make_run_page(context: AppContext, layout: PageLayout) -> RunPage:
     """Returns the operators' page."""
     arena = context.arena
     scoring = context.scoring
-    queues = {"Scoring jobs": scoring.jobs.waiting}
+    queues = {"Scoring jobs": scoring.jobs.count_waiting}
     return RunPage(
-        watch=arena.dashboard(queues=queues, stopped_jobs=scoring.stopped),
+        watch=arena.dashboard(queues=queues, stopped_jobs=scoring.stopped_jobs),
         boards=context.models.overview,
         service=arena.admin,
         operators=context.operators,
@@ -549,17 +546,25 @@ def build_page(context: AppContext) -> gr.Blocks:
         battle.battle_place()
     for language, locale in LOCALES.items():
         with speaking(locale), page.route("Score a model", gradio_path(SCORE, language)):
-            scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
-            scored.listen(page)
+            tab = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
+            tab.listen(page)
     page.queue(api_open=False, max_size=64)
     # In seconds. By default Gradio looks for work every millisecond, which takes 9% of a core without visitors.
     page._queue.sleep_when_free = 0.02
     page.max_threads = 80
     page.state_session_capacity = 2000
-    page.has_launched = (
-        True  # A mounted page never launches, and without this Gradio checks no path.
-    )
+    # A mounted page never launches, and without this Gradio checks no path.
+    page.has_launched = True
     return page
+
+
+def _local_address(settings: Settings) -> str:
+    """Returns the address for a browser on this machine."""
+    any_hosts = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+    host = any_hosts.get(settings.host, settings.host)
+    if ":" in host:
+        host = f"[{host}]"
+    return f"http://{host}:{settings.port}"
 
 
 def main() -> int:
@@ -571,18 +576,17 @@ def main() -> int:
             zero_gpu.prepare(settings)
         context = AppContext(settings)
         app = create_app(context)
-        serve = zero_gpu.serve if settings.zero_gpu else uvicorn_server.listening(settings)
+        serve = zero_gpu.serve if settings.zero_gpu else uvicorn_server.bind(settings)
     except STARTUP_ERRORS as error:
         sys.stderr.write(f"Stereoscope didn't start: {error}\n")
         return 2
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
-    host = f"[{host}]" if ":" in host else host
-    address = f"http://{host}:{settings.port}"
+    address = _local_address(settings)
     sys.stderr.write(f"Stereoscope is at {address}\n{storage}\n")
     link = context.operators.link(address)
     if link:
         sys.stderr.write(f"The operators' page (this link works once, in one browser): {link}\n")
-    gc.freeze()  # Garbage collection skips permanent objects: each scan of them paused all requests for 0.15 s.
+    # Garbage collection skips permanent objects: each scan of them paused all requests for 0.15 s.
+    gc.freeze()
     gc.enable()
     try:
         serve(app, settings, context.arena.database.close)

@@ -25,7 +25,7 @@ from arena.budget import JUDGE, LIVE, Budget, Ceilings
 from arena.campaign_battles.spec import closed_sources
 from arena.campaign_battles.task import BattleWork
 from arena.database import Database
-from arena.fraud.eligibility import VoteEligibility, settle_official
+from arena.fraud.eligibility import VoteEligibility, choose_first_official
 from arena.inference.catalogue import Models, read_catalogue
 from arena.inference.weights import Downloads
 from arena.io.images import PictureStore
@@ -71,14 +71,14 @@ class ArenaContext:
         self.pictures = PictureStore(settings.pictures_dir)
         self.scaled = ScaledPictures(self.pictures, settings.scaled_dir)
         if settings.demo_bank != "off":
-            ItemImporter(Ingest(self.database), self.items, self.pictures).demo()
+            ItemImporter(Ingest(self.database), self.items, self.pictures).import_demo()
         self.models = models_of(settings)
         self.facts = FactStore(self.database)
         self.live_models = live_models_of(self.models, self.facts.take_prices)
 
         # where visitors can log in, the board of counted voters opens first
         official = "counted" if settings.space and settings.oauth else "everyone"
-        settle_official(self.database, settings.counted, official)
+        choose_first_official(self.database, settings.counted, official)
         self.eligibility = VoteEligibility(self.database, settings.counted)
         self.votes = VoteTable(self.database)
         self.leaderboard = Leaderboard(self.database, self.votes, settings.counted)

@@ -141,6 +141,7 @@ class Database:
     """
 
     def __init__(self, url: str, mounts: Path = MOUNTS, is_prepared: bool = False) -> None:
+        """Raises DatabaseError."""
         self._turn = Lock()
         self._server_lock: FileLock | None = None
         self.url = _parse_url(url)
@@ -152,20 +153,13 @@ class Database:
         file = Path(self.url.database or "").absolute() if self.is_sqlite else None
         try:
             if file:
-                refuse_network(file, mounts)
-                file.parent.mkdir(0o700, parents=True, exist_ok=True)
-                with suppress(FileExistsError):
-                    _make_private(file)
+                _prepare_file(file, mounts)
             engines = _sqlite_engines(url) if self.is_sqlite else _postgresql_engines(url)
             self._writer = engines.writer
             self._reader = engines.reader
             self._lock_holder = engines.lock_holder
-            try:
-                if not is_prepared:
-                    _prepare_schema(self._writer)
-            except (SQLAlchemyError, sqlite3.Error, DatabaseError):
-                self.close()
-                raise
+            if not is_prepared:
+                self._prepare_schema()
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError, StorageError) as error:
             address = self.url.render_as_string(hide_password=True)
             reason = _reason(error)
@@ -173,8 +167,16 @@ class Database:
                 reason = "its disk is full. Free some megabytes and start again"
             raise DatabaseError(f"The database {address} can't be opened: {reason}") from error
 
+    def _prepare_schema(self) -> None:
+        """Brings the tables up to date, and closes the engines if that fails."""
+        try:
+            _prepare_schema(self._writer)
+        except (SQLAlchemyError, sqlite3.Error, DatabaseError):
+            self.close()
+            raise
+
     def __reduce__(self) -> tuple[object, ...]:
-        """Opens the same database in a child process."""
+        """Opens the same database in a child process, with the password in its address."""
         return partial(Database, is_prepared=True), (self.url.render_as_string(False),)
 
     @contextmanager
@@ -504,6 +506,14 @@ def _migrate(connection: Connection, version: int) -> None:
             for statement in statements:
                 connection.execute(text(statement))
     connection.execute(update(SCHEMA).values(version=version + 1, digest=_digest_at(version + 1)))
+
+
+def _prepare_file(file: Path, mounts: Path) -> None:
+    """Creates the SQLite file and its folder if they are missing. Raises StorageError on a network's file system."""
+    refuse_network(file, mounts)
+    file.parent.mkdir(0o700, parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        _make_private(file)
 
 
 def _make_private(file: Path) -> None:

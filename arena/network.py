@@ -36,8 +36,8 @@ def client_address(peer: str, forwarded: Sequence[str], hops: int) -> str:
     """
     chain = [part.strip() for line in forwarded for part in line.split(",")]
     chain.append(peer)
-    place = len(chain) - 1 - hops
-    return chain[max(0, place)]
+    index = len(chain) - 1 - hops
+    return chain[max(0, index)]
 
 
 def is_public(address: str) -> bool:

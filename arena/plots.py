@@ -88,14 +88,14 @@ def win_rate_plot(models: Sequence[str], chances: Matrix) -> Plot:
 def battle_count_plot(models: Sequence[str], battles: Matrix) -> Plot:
     """Plots how often two models met, by side (models x models: first on side a, then on side b)."""
     met = battles + battles.T
-    most = max(met.max(initial=0.0), 1.0)
+    most_battles = max(met.max(initial=0.0), 1.0)  # no division by 0
 
     def cell_at(row: int, column: int) -> GridCell | None:
         number = int(met[row, column])
         if number == 0:
             return None
         title = t("plots.met", a=models[row], b=models[column], count=number)
-        return GridCell(text=f"{number:,}", depth=number / most, title=title)
+        return GridCell(text=f"{number:,}", depth=number / most_battles, title=title)
 
     return _grid_plot(
         t("plots.battles"),

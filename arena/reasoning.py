@@ -234,6 +234,7 @@ TOKENS = re.compile(
 _TAGGED = re.compile(
     r"<(answer|final_answer|final|choice|option|result)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE
 )
+_ANSWER_TAG = re.compile("<answer>", re.IGNORECASE | re.ASCII)
 _CLOSED_ANSWER = re.compile(r"<(answer|final_answer)>([^<>]{1,4000})</\1>\s*+\Z", re.IGNORECASE)
 _BRACE = re.compile(r"\\?\b(?:boxed|fbox)\s?\{|(?<!\\)[{}]")
 
@@ -377,10 +378,11 @@ def _last_lone_closing(text: str) -> re.Match[str] | None:
 
 def _closed_answer(text: str, end: int) -> str:
     """Returns the `<answer>` at the end of reasoning before this place, which some models forget to close; or ""."""
-    start = text.lower().rfind("<answer>", 0, end)
-    if start < 0:
+    reasoning = text[:end]
+    tag = _last(_ANSWER_TAG, reasoning)
+    if tag is None:
         return ""
-    match = _CLOSED_ANSWER.match(text[:end], start)
+    match = _CLOSED_ANSWER.match(reasoning, tag.start())
     return match[0] if match else ""
 
 

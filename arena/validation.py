@@ -48,26 +48,26 @@ def one_line(error: ValidationError, unknown: str = "isn't a known key. Delete i
 
     Raise it `from None`, since pydantic's text has values.
     """
-    first = error.errors(include_url=False)[0]
-    location = first["loc"]
-    kind = first["type"]
+    first_error = error.errors(include_url=False)[0]
+    location = first_error["loc"]
+    kind = first_error["type"]
     names = [part for part in location if isinstance(part, str)]
     key = names[-1] if names else ""
     is_in_table = len(names) > 1 and len(names) == len(location)
     if is_in_table:
         # the table's name; names between it and the key are pydantic's, for the kind of table
         key = f"{names[0]}.{key}"
-    cause = first.get("ctx", {}).get("error", "")
+    cause = first_error.get("ctx", {}).get("error", "")
     if kind == "missing":
         return f"{key} is missing. Add it."
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{key!r} {unknown}"
     if isinstance(cause, _HiddenError):
         return f"{key} {cause}"
-    expected = str(cause or first["msg"])
+    expected = str(cause or first_error["msg"])
     expected = expected.replace("Input should be", "it must be").replace("a valid", "a")
     if not key:
         return expected
     is_list_member = isinstance(location[-1], int)
     verb = "holds" if is_list_member else "is"
-    return f"{key} {verb} {str(first['input'])[:60]!r}. {expected[0].upper()}{expected[1:]}."
+    return f"{key} {verb} {str(first_error['input'])[:60]!r}. {expected[0].upper()}{expected[1:]}."

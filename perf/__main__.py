@@ -28,7 +28,7 @@ BENCHMARKS = (
 
 
 def main(benchmarks: Sequence[str] = BENCHMARKS) -> int:
-    """Run each benchmark in a process of its own; return 1 if any failed."""
+    """Runs each benchmark in a process of its own; returns 1 if any failed."""
     failed = []
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "DATA_DIR": folder}

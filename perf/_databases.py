@@ -11,13 +11,13 @@ from sqlalchemy import Connection, create_engine, text
 
 
 def database_kind() -> str:
-    """Return the kind of database that the command line asks for, by default SQLite."""
+    """Returns the kind of database that the command line asks for, by default SQLite."""
     return sys.argv[1] if len(sys.argv) > 1 else "sqlite"
 
 
 @contextmanager
 def databases(kind: str, folder: Path, names: tuple[str, ...]) -> Iterator[list[str]]:
-    """Yield the addresses of empty databases; they are durable, as in service."""
+    """Yields the addresses of empty databases; they are durable, as in service."""
     if kind == "sqlite":
         yield [f"sqlite:///{folder / f'{name}.db'}" for name in names]
         return
@@ -35,7 +35,7 @@ def databases(kind: str, folder: Path, names: tuple[str, ...]) -> Iterator[list[
 
 
 def insert_rows(connection: Connection, table: str, rows: pd.DataFrame) -> None:
-    """Insert many rows into a table with an `id`, the fastest way of each database."""
+    """Inserts many rows into a table with an `id`, the fastest way of each database."""
     columns = ", ".join(rows.columns)
     values = rows.astype(object).itertuples(index=False, name=None)
     if connection.dialect.name == "sqlite":

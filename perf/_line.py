@@ -29,7 +29,7 @@ class Line:
         """By the monotonic clock."""
 
     async def act(self, name: str, **fields: str) -> str:
-        """Act in a battle and return the text of the answer, whatever its status is."""
+        """Acts in a battle and returns the text of the answer, whatever its status is."""
         body = json.dumps(fields)
         head = f"POST /battle/{name} HTTP/1.1\r\n{self._headers}content-length: {len(body)}\r\n\r\n"
         async with asyncio.timeout(ANSWER_SECONDS):

@@ -37,7 +37,7 @@ Judge = Literal[
 
 
 def judged(judge: Judge, marks: Floats, coin: np.random.Generator) -> Floats:
-    """Return a judge's scores of answers by their marks."""
+    """Returns a judge's scores of answers by their marks."""
     chance = coin.random(len(marks))
     if judge == "passes half of the wrong":
         return np.where((marks < 0.5) & (chance < 0.5), 1.0, marks)
@@ -125,7 +125,7 @@ class Differences:
 
 
 def _drawn(n: int, answers: int, strata: Codes | None, coin: np.random.Generator) -> Codes:
-    """Return the indices of n answers: by lot, or from strata that take turns in proportion to their sizes."""
+    """Returns the indices of n answers: by lot, or from strata that take turns in proportion to their sizes."""
     order = coin.permutation(answers)
     if strata is None:
         return order[:n]
@@ -137,7 +137,7 @@ def _drawn(n: int, answers: int, strata: Codes | None, coin: np.random.Generator
 
 
 def _errors(means: Sequence[tuple[CorrectedMean, float]]) -> Estimates:
-    """Return corrected means minus their truth, which differs from run to run."""
+    """Returns corrected means minus their truth, which differs from run to run."""
     return Estimates(
         value=np.array([mean.corrected.value - truth for mean, truth in means]),
         low=np.array([mean.corrected.low - truth - ROUNDING for mean, truth in means]),

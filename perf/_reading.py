@@ -23,7 +23,7 @@ SHOWN = """() => document.querySelector('main')?.innerText.includes(%s)
 
 
 def fill_with(app: Path, data: Path) -> Mapping[str, tuple[str, str]]:
-    """Fill the database of a revision's running app with that revision's code; return path and words of each page."""
+    """Fills the database of a revision's running app with that revision's code; returns path and words of each page."""
     printed = subprocess.run(
         [sys.executable, __file__, str(data)],
         cwd=app.parent,
@@ -36,12 +36,12 @@ def fill_with(app: Path, data: Path) -> Mapping[str, tuple[str, str]]:
 
 
 def ready(words: str) -> str:
-    """Return the script that tells when a page shows these words."""
+    """Returns the script that tells when a page shows these words."""
     return SHOWN % json.dumps(words)
 
 
 def fill(data: Path) -> Mapping[str, tuple[str, str]]:
-    """Fill the database in a data folder, with the code of this process; return as `fill_with`."""
+    """Fills the database in a data folder, with the code of this process; returns as `fill_with`."""
     from arena.database import Database
     from arena.items.store import ItemBank
     from scoring.jobs.store import Jobs

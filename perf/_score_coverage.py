@@ -39,7 +39,7 @@ def _estimates(lines: list[ScoreLine]) -> Estimates:
 def on_pictures(
     chance: float, sizes: np.ndarray, alike: float, coin: np.random.Generator
 ) -> tuple[np.ndarray, list[str]]:
-    """Return whether each question is answered right, and its picture; `sizes` has the questions of each picture, and
+    """Returns whether each question is answered right, and its picture; `sizes` has the questions of each picture, and
     `alike` is the correlation of two answers on a picture.
     """
     picture = np.arange(len(sizes)).repeat(sizes)
@@ -144,7 +144,7 @@ class Subtasks:
     target: Target = EVEN
 
     def chances(self) -> Floats:
-        """Return the chance of a right answer by case and subtask, shape (4, subtasks)."""
+        """Returns the chance of a right answer by case and subtask, shape (4, subtasks)."""
         spread = (np.arange(self.subtasks) + 0.5) / self.subtasks
         easy = np.full(self.subtasks, 0.97)
         return np.array(
@@ -190,7 +190,7 @@ class PartialFiles:
         return Estimates(value, low, high)
 
     def _part(self, chance: float, coin: np.random.Generator) -> tuple[float, float, float]:
-        """Return the part's share and the ends of its interval, each minus the complete file's share."""
+        """Returns the part's share and the ends of its interval, each minus the complete file's share."""
         right = coin.random(self.questions) < chance
         part = share_line("", [*right[self.missing :].tolist(), *[None] * self.missing])
         assert part.mean is not None and part.low is not None and part.high is not None

@@ -65,18 +65,18 @@ class Coverage(NamedTuple):
 
 
 def results(of_run: Callable[[int], Result], runs: int) -> list[Result]:
-    """Return each run's result; `of_run` gets the run's number from 0 and is pickled, as all cores work."""
+    """Returns each run's result; `of_run` gets the run's number from 0 and is pickled, as all cores work."""
     with ProcessPoolExecutor() as pool:
         return list(pool.map(of_run, range(runs), chunksize=max(1, runs // 50)))
 
 
 def coin_of(name: str, run: int) -> np.random.Generator:
-    """Return the random generator of a simulation's run, the same on every machine."""
+    """Returns the random generator of a simulation's run, the same on every machine."""
     return np.random.default_rng((crc32(name.encode()), run))
 
 
 def coverage(simulation: Simulation, runs: int) -> Coverage:
-    """Run a simulation so many times and return its coverage."""
+    """Runs a simulation so many times and returns its coverage."""
     truth = simulation.truth()
     estimates = results(partial(_estimates, simulation), runs)
     value, low, high = (np.array(column) for column in zip(*estimates, strict=True))

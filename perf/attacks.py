@@ -64,7 +64,7 @@ PREDICT = "/gradio_api/run/predict"
 
 
 def http_client(port: int) -> httpx.AsyncClient:
-    """Return a client for many visitors: it keeps none of their cookies."""
+    """Returns a client for many visitors: it keeps none of their cookies."""
     no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
     limits = httpx.Limits(max_connections=None, keepalive_expiry=2)
     return httpx.AsyncClient(
@@ -81,12 +81,12 @@ class Page:
         self._parts = {part["id"]: part["props"] for part in config["components"]}
 
     async def cookie(self, headers: Mapping[str, str]) -> str:
-        """Return the cookie of a new visitor, as a header's value."""
+        """Returns the cookie of a new visitor, as a header's value."""
         answer = await self.client.get("/", headers=headers)
         return f"{COOKIE}={answer.cookies.get(COOKIE, '')}"
 
     async def call(self, event: str, headers: Mapping[str, str], **values: Any) -> httpx.Response:
-        """Call an event with these values by the parts' `elem_id`; other parts have the values of a fresh page."""
+        """Calls an event with these values by the parts' `elem_id`; other parts have the values of a fresh page."""
         parts = [self._parts[part] for part in self._events[event]["inputs"]]
         body = {
             "data": [values.get(part.get("elem_id", ""), part.get("value")) for part in parts],
@@ -96,7 +96,7 @@ class Page:
         return await self.client.post(PREDICT, json=body, headers=headers)
 
     async def act(self, name: str, headers: Mapping[str, str], **fields: str) -> httpx.Response:
-        """Act in a battle."""
+        """Acts in a battle."""
         return await self.client.post(f"/battle/{name}", json=fields, headers=headers)
 
 
@@ -144,7 +144,7 @@ async def vote(
     until: float,
     thinking: Callable[[], float],
 ) -> None:
-    """Choose, reveal the names and go on until this moment; think for so many seconds before each, and time each call.
+    """Chooses, reveals the names and goes on until this moment. Thinks before each call, and times it.
 
     While a voter reads the names, the page asks for the next battle ahead of time.
     """
@@ -179,7 +179,7 @@ async def vote(
 
 
 async def poll_health(client: httpx.AsyncClient, service: Service, until: float) -> None:
-    """Poll `/healthz` as a load balancer does, but more often."""
+    """Polls `/healthz` as a load balancer does, but more often."""
     while time.monotonic() < until:
         start = time.monotonic()
         with suppress(httpx.TransportError):
@@ -189,7 +189,7 @@ async def poll_health(client: httpx.AsyncClient, service: Service, until: float)
 
 
 async def upload(page: Page, service: Service) -> None:
-    """Upload a file as an honest researcher."""
+    """Uploads a file as an honest researcher."""
     headers = {"x-forwarded-for": "12.99.1.7"}
     headers["cookie"] = await page.cookie(headers)
     answer = await page.client.post("/uploads?name=mine.json", content=b"{}", headers=headers)
@@ -203,7 +203,7 @@ async def use_honestly(
     voters: int = VOTERS,
     thinking: Callable[[], float] = lambda: THINKING,
 ) -> None:
-    """Vote and poll for so many seconds, then upload a file."""
+    """Votes and polls for so many seconds, then uploads a file."""
     async with http_client(port) as client:
         page = Page(client, (await client.get("/config")).json())
         until = time.monotonic() + seconds
@@ -225,7 +225,7 @@ class Attacker:
         self.numbers = itertools.count()
 
     def headers(self, cookie: str = "") -> dict[str, str]:
-        """Return the headers of a request: an invented address, then the next of its network's own."""
+        """Returns the headers of a request: an invented address, then the next of its network's own."""
         number = next(self.numbers)
         return {
             "x-forwarded-for": f"14.{number % 250}.1.1, 11.7.7.{number % 250}",
@@ -233,7 +233,7 @@ class Attacker:
         }
 
     async def count(self, call: Awaitable[httpx.Response]) -> httpx.Response | None:
-        """Wait for an answer and count it; None without one."""
+        """Waits for an answer and counts it; None without one."""
         try:
             answer = await call
         except httpx.TransportError:
@@ -248,7 +248,7 @@ class Attacker:
         await self.count(self.page.client.get(path, headers=self.headers(cookie)))
 
     async def upload(self, name: str, content: bytes, cookie: str = "") -> tuple[str, str]:
-        """Upload a file, by default with a new cookie; return the cookie and the file's token, "" if it is refused."""
+        """Uploads a file, by default with a new cookie; returns the cookie and the file's token, "" if refused."""
         cookie = cookie or await self.page.cookie(self.headers())
         call = self.page.client.post(
             f"/uploads?name={name}", content=content, headers=self.headers(cookie)
@@ -259,13 +259,13 @@ class Attacker:
         return cookie, answer.text
 
     async def read(self, name: str, content: bytes) -> None:
-        """Upload a file and have it read."""
+        """Uploads a file and has it read."""
         cookie, token = await self.upload(name, content)
         form = {"upload-token": token}
         await self.count(self.page.call("on_arrived", self.headers(cookie), **form))
 
     async def score(self, name: str, content: bytes, cookie: str = "") -> str:
-        """Upload a file and have it scored by rules; return the report's link, "" without one."""
+        """Uploads a file and has it scored by rules; returns the report's link, "" without one."""
         cookie, token = await self.upload(name, content, cookie)
         form = {
             "upload-token": token,
@@ -279,7 +279,7 @@ class Attacker:
 
 
 async def nobody(attacker: Attacker) -> None:
-    """Do nothing, for comparison."""
+    """Does nothing, for comparison."""
 
 
 async def page_loads(attacker: Attacker) -> None:
@@ -288,7 +288,7 @@ async def page_loads(attacker: Attacker) -> None:
 
 
 async def item_search(attacker: Attacker) -> None:
-    """Search for as many words as are allowed, and every fourth time for far more."""
+    """Searches for as many words as are allowed, and every fourth time for far more."""
     cookie = await attacker.page.cookie(attacker.headers())
     for number in itertools.count():
         length = 60 if number % 4 else 9_000
@@ -297,7 +297,7 @@ async def item_search(attacker: Attacker) -> None:
 
 
 async def dated_boards(attacker: Attacker) -> None:
-    """Open a board of another day each time, with another plot and other parameters."""
+    """Opens a board of another day each time, with another plot and other parameters."""
     cookie = await attacker.page.cookie(attacker.headers())
     for number, plot in zip(attacker.numbers, itertools.cycle(PLOT_NAMES), strict=False):
         query = {
@@ -311,7 +311,7 @@ async def dated_boards(attacker: Attacker) -> None:
 
 
 async def dated_files(attacker: Attacker) -> None:
-    """Read the table of a board of another day each time."""
+    """Reads the table of a board of another day each time."""
     for number in attacker.numbers:
         day = date(2020, 1, 1) + timedelta(number)
         family = "" if number % 2 else "family+3"
@@ -319,13 +319,13 @@ async def dated_files(attacker: Attacker) -> None:
 
 
 async def plot_pages(attacker: Attacker) -> None:
-    """Read the plots of one board again and again, and its table."""
+    """Reads the plots of one board again and again, and its table."""
     for name in itertools.cycle(("plot.svg", "plot.png", "board.csv")):
         await attacker.get(f"/boards/{name}?source=bench&plot=families")
 
 
 async def model_pages(attacker: Attacker) -> None:
-    """Read the models' pages, with another family and from another battle each time."""
+    """Reads the models' pages, with another family and from another battle each time."""
     for number in attacker.numbers:
         query = {
             "source": "bench",
@@ -336,7 +336,7 @@ async def model_pages(attacker: Attacker) -> None:
 
 
 async def slow_heads(attacker: Attacker) -> None:
-    """Send heads of requests at a few bytes a second, on a hundred sockets a line."""
+    """Sends heads of requests at a few bytes a second, on a hundred sockets a line."""
 
     async def drip() -> None:
         while True:
@@ -353,7 +353,7 @@ async def slow_heads(attacker: Attacker) -> None:
 
 
 async def half_open_sockets(attacker: Attacker) -> None:
-    """Open thousands of sockets and send nothing."""
+    """Opens thousands of sockets and sends nothing."""
     open_sockets = list[socket.socket]()
     loop = asyncio.get_running_loop()
     while True:
@@ -369,19 +369,19 @@ async def half_open_sockets(attacker: Attacker) -> None:
 
 
 async def small_uploads(attacker: Attacker) -> None:
-    """Upload two bytes with a new cookie each time."""
+    """Uploads two bytes with a new cookie each time."""
     while True:
         await attacker.upload("x.json", b"{}")
 
 
 async def hostile_cells(attacker: Attacker) -> None:
-    """Score small files with cells that make careless patterns slow."""
+    """Scores small files with cells that make careless patterns slow."""
     for unit in itertools.cycle(("'", '"', " ", "it is ", "A. ", "(", "**A** ", "not A ")):
         await attacker.score("x.csv", table(unit * (4_000 // len(unit)), 3))
 
 
 async def large_reports(attacker: Attacker) -> None:
-    """Score files of 40,000 rows, and read the reports."""
+    """Scores files of 40,000 rows, and reads the reports."""
     content = table("It is a dog or a cat, and so the answer is B.", 10_000)
     while True:
         cookie, _ = await attacker.upload("x.json", b"{}")
@@ -393,7 +393,7 @@ async def large_reports(attacker: Attacker) -> None:
 
 
 async def report_pages(attacker: Attacker) -> None:
-    """Read a report of 200 rows, its answers, its comparison with itself and its files again and again."""
+    """Reads a report of 200 rows, its answers, its comparison with itself and its files again and again."""
     link = ""
     while not link:
         link = await attacker.score("x.csv", table("It is a dog, so the answer is B.", 50))
@@ -404,14 +404,14 @@ async def report_pages(attacker: Attacker) -> None:
 
 
 async def open_quotes(attacker: Attacker) -> None:
-    """Upload 30 MB of lines in one quote that is never closed, and have them read."""
+    """Uploads 30 MB of lines in one quote that is never closed, and has them read."""
     content = OPEN_QUOTE + b"x\n" * 15_000_000
     while True:
         await attacker.read("x.csv", content)
 
 
 async def long_cells(attacker: Attacker) -> None:
-    """Upload 28 MB of lines in cells of 900 kB each, and have them read."""
+    """Uploads 28 MB of lines in cells of 900 kB each, and has them read."""
     row = b'1,q,a,"' + b"x\n" * 450_000 + b'"\n'
     content = HEADER + row * 31
     while True:
@@ -419,7 +419,7 @@ async def long_cells(attacker: Attacker) -> None:
 
 
 async def priced_again(attacker: Attacker) -> None:
-    """Upload 16 MB of answers to MM-Vet, and ask for their price again and again with other settings."""
+    """Uploads 16 MB of answers to MM-Vet, and asks for their price again and again with other settings."""
     cookie, token = await attacker.upload("x.json", answers(15_800_000))
     for number in attacker.numbers:
         form = {
@@ -436,7 +436,7 @@ async def priced_again(attacker: Attacker) -> None:
 
 
 async def task_maps(attacker: Attacker) -> None:
-    """Open maps of tasks with other parameters each time."""
+    """Opens maps of tasks with other parameters each time."""
     tasks = list(subtasks())
     for number in attacker.numbers:
         query = {
@@ -456,7 +456,7 @@ PRICED = "on_change"
 
 
 def answers(size: int, inserted: str = "") -> bytes:
-    """Return answers to our own sample of MM-Vet, of this many bytes in all and with these words in them."""
+    """Returns answers to our own sample of MM-Vet, of this many bytes in all and with these words in them."""
     ids = [question.id for question in own_sample().questions]
     words = f"It is a dog {inserted} or a cat, so 4. "
     length = size // len(ids)
@@ -465,7 +465,7 @@ def answers(size: int, inserted: str = "") -> bytes:
 
 
 def table(answer: str, questions: int) -> bytes:
-    """Return a circular MMBench file of this many questions, each answered four times with this text."""
+    """Returns a circular MMBench file of this many questions, each answered four times with this text."""
     rows = [row for base in range(questions) for row in passes(base, [*RIGHT[:3], answer])]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]))
@@ -500,7 +500,7 @@ ATTACKS: Mapping[str, Attack] = {
 
 
 def attack(name: str, port: int, seconds: float, pipe: Connection) -> None:
-    """Attack for so many seconds, in this process, and send the counts of requests down the pipe."""
+    """Attacks for so many seconds, in this process, and sends the counts of requests down the pipe."""
     allow_many_connections()
     requests = Counter[int]()
 
@@ -519,7 +519,7 @@ def attack(name: str, port: int, seconds: float, pipe: Connection) -> None:
 
 
 def service_under(name: str, folder: Path, seconds: float) -> Service:
-    """Start a server on a copy of the folder, attack it while people vote, and return the service that they had."""
+    """Starts a server on a copy of the folder, attacks it while people vote, and returns the service that they had."""
     data_dir = folder.parent / name
     service = Service()
     shutil.copytree(folder, data_dir)
@@ -544,7 +544,7 @@ def service_under(name: str, folder: Path, seconds: float) -> Service:
 
 
 def main(names: Sequence[str] = (), seconds: float = SECONDS, votes: int = VOTES) -> int:
-    """Print the honest people's service beside each attack; return 1 if a target was missed, 2 for unknown ones."""
+    """Prints the honest people's service beside each attack; returns 1 if a target was missed, 2 for unknown ones."""
     unknown = [name for name in names if name not in ATTACKS]
     if unknown:
         print(f"There is no attack {', '.join(unknown)}. There are: {', '.join(ATTACKS)}.")

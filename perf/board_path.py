@@ -121,7 +121,7 @@ class Arena:
             insert_rows(connection, "battle", pd.DataFrame(battles))
 
     def vote(self, number: int) -> float:
-        """Serve a battle, vote, reveal the names and read the board; return the seconds of voting and reading."""
+        """Serves a battle, votes, reveals the names and reads the board; returns the seconds of voting and reading."""
         voter = self.store.voter(f"bench {number}")
         pair = np.random.default_rng(number).choice(MODELS, 2, replace=False) + 1
         item = number % ITEMS + 1
@@ -140,7 +140,7 @@ class Arena:
         return seconds
 
     def recounts(self) -> Iterator[tuple[str, float]]:
-        """Yield titles of what is counted from all votes, with the seconds that it takes once all is loaded."""
+        """Yields titles of what is counted from all votes, with the seconds that it takes once all is loaded."""
         counted = Leaderboard(self.database, self.votes, CountSettings("logged-in"), every=1e9)
         keys = {
             "the counted board, nobody's votes count": (counted, SINGLE),
@@ -178,7 +178,7 @@ class Disk:
         self._file = (folder / "page").open("wb", buffering=0)
 
     def write(self) -> float:
-        """Write the page and return the seconds until it is on the disk."""
+        """Writes the page and returns the seconds until it is on the disk."""
         start = time.perf_counter()
         self._file.seek(0)
         self._file.write(bytes(4096))
@@ -196,12 +196,12 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def percentile(times: Sequence[float], share: float) -> float:
-    """Return the percentile of the times in milliseconds; `share` is 0 to 1."""
+    """Returns the percentile of the times in milliseconds; `share` is 0 to 1."""
     return sorted(times)[int(share * (len(times) - 1))] * 1000
 
 
 def main(kind: str = "sqlite") -> int:
-    """Print the measurements; return 1 if a target was missed."""
+    """Prints the measurements; returns 1 if a target was missed."""
     names = tuple(f"votes_{votes}" for votes in SIZES)
     with (
         tempfile.TemporaryDirectory() as name,

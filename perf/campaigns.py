@@ -121,7 +121,7 @@ class Collection:
         self._votes = 0
 
     def collect(self, votes: int) -> Votes:
-        """Return all votes once there are so many, or once each tuple has its own."""
+        """Returns all votes once there are so many, or once each tuple has its own."""
         while self._votes < votes and self._is_any_left():
             place = int(self._coin.integers(AT_WORK))
             seat = self._seats[place]
@@ -164,7 +164,7 @@ class Collection:
         return drawn
 
     def _answer(self, seat: SeatAtWork, drawn: Assignment) -> tuple[int, int, bool, int, int]:
-        """Return a vote as a row of `_rows`."""
+        """Returns a vote as a row of `_rows`."""
         worth = self._strengths + self._quality[drawn.item] + seat.liking
         pair = pair_number(drawn.low, drawn.high, self.poll.models)
         gap = worth[drawn.low] - worth[drawn.high] + self._contrast[pair, drawn.item]
@@ -182,7 +182,7 @@ class CampaignLook(NamedTuple):
 
 
 def looks(poll: Poll, run: int, aimed: bool = True) -> Iterator[CampaignLook]:
-    """Yield a look at every LOOK_EVERY votes of a poll; if `aimed`, each look decides which pairs are drawn next."""
+    """Yields a look at every LOOK_EVERY votes of a poll; if `aimed`, each look decides which pairs are drawn next."""
     collection = Collection(poll, run)
     record = ()
     fit = None
@@ -211,7 +211,7 @@ class Settling(NamedTuple):
 
 
 def votes_to_settle(poll: Poll, aimed: bool, run: int) -> Settling:
-    """Collect votes until all neighbours are settled, or the poll is over; pairs drawn uniformly or aimed at."""
+    """Collects votes until all neighbours are settled, or the poll is over; pairs are drawn uniformly or aimed at."""
     votes = poll.votes
     for campaign_look in looks(poll, run, aimed):
         votes = campaign_look.votes
@@ -233,7 +233,7 @@ class Saving(NamedTuple):
 
 
 def saving(poll: Poll, runs: int) -> Saving:
-    """Compare the votes of campaigns that aim with those of campaigns that draw every pair alike."""
+    """Compares the votes of campaigns that aim with those of campaigns that draw every pair alike."""
     aimed = results(partial(votes_to_settle, poll, True), runs)
     uniform = results(partial(votes_to_settle, poll, False), runs)
     return Saving(
@@ -293,7 +293,7 @@ class Widths(NamedTuple):
 
 
 def estimates(poll: Poll, run: int) -> Estimates:
-    """Return the ratings of a campaign with their intervals."""
+    """Returns the ratings of a campaign with their intervals."""
     votes = Collection(poll, run).collect(poll.votes)
     fit = bradley_terry(win_matrix(votes))
     rating_intervals = intervals(fit, votes, "item")
@@ -301,7 +301,7 @@ def estimates(poll: Poll, run: int) -> Estimates:
 
 
 def widths(poll: Poll, runs: int, pilots: int = 5) -> Widths:
-    """Compare the plan of a campaign with campaigns; pilots are many times as large in items and votes."""
+    """Compares the plan of a campaign with campaigns; pilots are many times as large in items and votes."""
     campaigns = results(partial(estimates, poll), runs)
     ratings = [estimate.value for estimate in campaigns]
     shown = [(estimate.high - estimate.low).mean() / 2 for estimate in campaigns]
@@ -327,7 +327,7 @@ class Seconds(NamedTuple):
 
 
 def seconds(votes: int, models: int = 100, rounds: int = 9) -> Seconds:
-    """Time the orders of neighbours, with the look that they need, beside the fit of the same votes."""
+    """Times the orders of neighbours, with the look that they need, beside the fit of the same votes."""
     drawn_votes = votes_of(Design("", models, 574, votes), np.random.default_rng(0))
     times = []
     for _ in range(rounds):
@@ -345,7 +345,7 @@ def seconds(votes: int, models: int = 100, rounds: int = 9) -> Seconds:
 
 
 def main(words: Sequence[str] = ()) -> int:
-    """Print all figures beside their targets; return 1 if one was missed."""
+    """Prints all figures beside their targets; returns 1 if one was missed."""
     parser = ArgumentParser("python -m perf.campaigns")
     parser.add_argument("--runs", type=int, default=RUNS)
     runs = parser.parse_args(words).runs

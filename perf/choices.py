@@ -63,7 +63,7 @@ print(json.dumps([time.process_time() - start, read]))
 
 
 def answers() -> Iterator[tuple[list[str], str]]:
-    """Yield the cells of each row and its prediction; every call yields the same."""
+    """Yields the cells of each row and its prediction; every call yields the same."""
     coin = random.Random(31325)
     words = "red green blue small large left right upper lower round square old new open closed metal wooden".split()
     things = "car dog cup house tree door lamp boat chair bird table clock fish bridge horse train".split()
@@ -85,7 +85,7 @@ def answers() -> Iterator[tuple[list[str], str]]:
 
 
 def write_file(path: Path) -> int:
-    """Write the predictions as a quoted TSV, like the toolkit, and return their number."""
+    """Writes the predictions as a quoted TSV, like the toolkit, and returns their number."""
     head = [
         "index",
         "question",
@@ -104,7 +104,7 @@ def write_file(path: Path) -> int:
 
 
 def measure(path: Path) -> None:
-    """Print as JSON this process's CPU seconds per protocol, the number of answers read, and its peak memory in MB."""
+    """Prints as JSON this process's CPU seconds per protocol, the number of answers read, and its peak memory in MB."""
     opened = open_upload(path, COMMAND_LINE)
     assert opened
     report = opened.report("strict")
@@ -130,7 +130,7 @@ class PeerRun(NamedTuple):
 
 
 def run_peer(path: Path, folder: Path) -> PeerRun | None:
-    """Extract with the toolkit; None without a checkout."""
+    """Extracts with the toolkit; None without a checkout."""
     source = Path(CHECKOUT) / "vlmeval" / "utils" / "matching_util.py"
     if not CHECKOUT or not source.is_file():
         return None
@@ -150,7 +150,7 @@ def run_peer(path: Path, folder: Path) -> PeerRun | None:
 
 
 def main() -> int:
-    """Measure, print, and return 1 if a target is missed."""
+    """Measures, prints, and returns 1 if a target is missed."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "choices_MMT-Bench_ALL.tsv"
         count = write_file(path)

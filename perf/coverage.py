@@ -91,7 +91,7 @@ class Design:
         return drawn - drawn.mean()
 
     def truth(self) -> Floats:
-        """Return the ratings of a fit to the expected votes."""
+        """Returns the ratings of a fit to the expected votes."""
         gap = self.strengths[:, None] - self.strengths[None, :]
         spread = np.sqrt(2 * (self.quality**2 + self.taste**2))
         shifted = gap[:, :, None, None] + spread * NODES + self.bias * np.array([[1], [-1]])
@@ -129,7 +129,7 @@ DESIGNS = (
 
 
 def busy(share: float, others: int = 40) -> Design:
-    """Return a board where one of many voters casts this share of the votes."""
+    """Returns a board where one of many voters casts this share of the votes."""
     name = f"one voter with {share:.0%}, {others} others"
     target = Target(longest=1.0, widest=1.25 if share < 0.7 else 2.0)
     return Design(name, 7, 574, 4_000, voters=others + 1, taste=0.7, busy=share, target=target)
@@ -259,7 +259,7 @@ CIRCLES = (
 
 
 def vote_shares(voters: int, busiest: float, exponent: float = 0.0) -> Floats:
-    """Return each voter's share of the votes: by rank to this power, but for the busiest one's share if given."""
+    """Returns each voter's share of the votes: by rank to this power, but for the busiest one's share if given."""
     votes = np.arange(1, voters + 1, dtype=np.float64) ** -exponent
     if busiest:
         votes[0] = votes[1:].sum() * busiest / (1 - busiest)
@@ -267,7 +267,7 @@ def vote_shares(voters: int, busiest: float, exponent: float = 0.0) -> Floats:
 
 
 def votes_of(design: Design, coin: np.random.Generator) -> Votes:
-    """Draw the votes of one run."""
+    """Draws the votes of one run."""
     m = design.models
     tuples = design.votes // design.each
     item = coin.integers(0, design.items, tuples).repeat(design.each)
@@ -365,7 +365,7 @@ COUNTINGS = (
 
 
 def main(words: Sequence[str] = ()) -> int:
-    """Print each simulation's coverage; return 1 if a target was missed."""
+    """Prints each simulation's coverage; returns 1 if a target was missed."""
     parser = ArgumentParser("python -m perf.coverage")
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--only", default="", help="part of the names of simulations")
@@ -389,7 +389,7 @@ def main(words: Sequence[str] = ()) -> int:
 
 
 def _print_coverage(simulation: Simulation, runs: int) -> bool:
-    """Print a simulation's coverage; return whether it misses its target."""
+    """Prints a simulation's coverage; returns whether it misses its target."""
     covered = coverage(simulation, runs)
     misses = covered.misses(simulation.target)
     figures = f"{covered.held.mean():>6.1%} {covered.held.min():>6.1%} {covered.width:>6.2f}"
@@ -398,7 +398,7 @@ def _print_coverage(simulation: Simulation, runs: int) -> bool:
 
 
 def _print_count(counting: Counting, design: Design, runs: int) -> bool:
-    """Print the number of boards with the event; return whether it misses its target."""
+    """Prints the number of boards with the event; returns whether it misses its target."""
     number = sum(results(partial(counting.has_event, design), runs))
     misses = not counting.least * runs <= number <= counting.most * runs
     print(f"{design.name:>36} {number:>6}{'  misses its target' if misses else ''}", flush=True)

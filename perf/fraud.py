@@ -16,7 +16,7 @@ import numpy as np
 
 from arena.fraud.cohorts import Cohort, cohort_flags
 from arena.fraud.crowds import crowds
-from arena.fraud.detectors import ENOUGH, OF_CROWD, Flag, Suspicion, VoterChoices, evidence
+from arena.fraud.detectors import CROWD_REASONS, ENOUGH, Flag, Suspicion, VoterChoices, evidence
 from arena.fraud.review import review
 from arena.ratings.bradley_terry import bradley_terry
 
@@ -70,7 +70,7 @@ def drawn(
     taste: float = 0.0,
     models: int = MODELS,
 ) -> VoterChoices:
-    """Return honest choices between the weakest models, by voters who are numbered from `first`."""
+    """Returns honest choices between the weakest models, by voters who are numbered from `first`."""
     voter = np.arange(votes) // each
     a = rng.integers(0, models, votes)
     b = (a + rng.integers(1, models, votes)) % models
@@ -80,7 +80,7 @@ def drawn(
 
 
 def rigged(rng: np.random.Generator, rig: str) -> VoterChoices:
-    """Return riggers' choices: always A, always by a fixed order of models, or for one model in all its battles."""
+    """Returns riggers' choices: always A, always by a fixed order of models, or for one model in all its battles."""
     honest = drawn(rng, RIGGED, first=FIRST_RIGGER)
     if rig == "always left":
         return honest._replace(chose_a=np.ones(RIGGED, bool))
@@ -93,7 +93,7 @@ def rigged(rng: np.random.Generator, rig: str) -> VoterChoices:
 def crowded(
     rng: np.random.Generator, taste: float, days: int, networks: int
 ) -> tuple[VoterChoices, list[Cohort]]:
-    """Return the choices of honest voters and a crowd with cookies from so many days and networks, and all cohorts."""
+    """Returns the choices of honest voters and a crowd with cookies from so many days and networks, and all cohorts."""
     honest = drawn(rng, HONEST, 0, CROWD_EACH, taste, CROWD_MODELS)
     crowd = drawn(rng, CROWD * CROWD_EACH, FIRST_RIGGER, CROWD_EACH, models=CROWD_MODELS)
     chose_a = (crowd.a == WEAKEST) | (crowd.b != WEAKEST) & crowd.chose_a
@@ -112,7 +112,7 @@ def crowded(
 def colluding(
     rng: np.random.Generator, taste: float, honest: int, riggers: int, each: int
 ) -> VoterChoices:
-    """Return the choices of honest voters, and of accounts that always choose the weakest model."""
+    """Returns the choices of honest voters, and of accounts that always choose the weakest model."""
     others = drawn(rng, 100 * honest, 0, 100, taste, CROWD_MODELS)
     accounts = drawn(rng, riggers * each, FIRST_RIGGER, each, models=CROWD_MODELS)
     chose_a = (accounts.a == WEAKEST) | (accounts.b != WEAKEST) & accounts.chose_a
@@ -122,7 +122,7 @@ def colluding(
 def with_class(
     rng: np.random.Generator, taste: float, voters: int, each: int
 ) -> tuple[VoterChoices, list[Cohort]]:
-    """Return honest choices, whose last voters are a class that shares a taste, and all networks."""
+    """Returns honest choices, whose last voters are a class that shares a taste, and all networks."""
     a = rng.integers(0, CROWD_MODELS, voters * each)
     b = (a + rng.integers(1, CROWD_MODELS, voters * each)) % CROWD_MODELS
     voter = np.arange(voters * each) // each
@@ -137,18 +137,18 @@ def with_class(
 
 
 def together(*parts: VoterChoices) -> VoterChoices:
-    """Return all parts' choices one after the other."""
+    """Returns all parts' choices one after the other."""
     return VoterChoices(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def flagged(choices: VoterChoices, models: int = MODELS) -> np.ndarray:
-    """Return the voters with enough evidence of rigging."""
+    """Returns the voters with enough evidence of rigging."""
     found = [voter.voter for voter in evidence(choices, models) if voter.strength >= ENOUGH]
     return np.array(found, np.int64)
 
 
 def places(choices: VoterChoices, models: int = MODELS) -> np.ndarray:
-    """Return the rank of each model by Bradley-Terry, the best 0."""
+    """Returns the rank of each model by Bradley-Terry, the best 0."""
     won = np.where(choices.chose_a, choices.a, choices.b)
     lost = np.where(choices.chose_a, choices.b, choices.a)
     wins = np.zeros((models, models))
@@ -170,22 +170,26 @@ class Outcome(NamedTuple):
 
 
 def left_out(choices: VoterChoices, flags: Sequence[Flag]) -> np.ndarray:
-    """Return the mask of the choices that flags leave out, as `arena.fraud.flags` does on votes."""
-    fully_out = np.array([flag.voter for flag in flags if flag.reason not in OF_CROWD], np.int64)
+    """Returns the mask of the choices that flags leave out, as `arena.fraud.flags` does on votes."""
+    fully_out = np.array(
+        [flag.voter for flag in flags if flag.reason not in CROWD_REASONS], np.int64
+    )
     is_out = np.isin(choices.voter, fully_out)
-    for model in {flag.model for flag in flags if flag.reason in OF_CROWD}:
-        crowd = [flag.voter for flag in flags if flag.reason in OF_CROWD and flag.model == model]
+    for model in {flag.model for flag in flags if flag.reason in CROWD_REASONS}:
+        crowd = [
+            flag.voter for flag in flags if flag.reason in CROWD_REASONS and flag.model == model
+        ]
         is_met = (choices.a == model) | (choices.b == model)
         is_out |= is_met & np.isin(choices.voter, crowd)
     return is_out
 
 
 def reviewed(choices: VoterChoices, cohorts: Sequence[Cohort]) -> Outcome:
-    """Review an arena of CROWD_MODELS models."""
+    """Reviews an arena of CROWD_MODELS models."""
     flags = review(choices, CROWD_MODELS, cohorts)
     is_out = left_out(choices, flags)
     flagged = {flag.voter for flag in flags}
-    fully_out = {flag.voter for flag in flags if flag.reason not in OF_CROWD}
+    fully_out = {flag.voter for flag in flags if flag.reason not in CROWD_REASONS}
     voters = set(choices.voter.tolist())
     honest = {voter for voter in voters if voter < FIRST_RIGGER}
     riggers = voters - honest
@@ -200,7 +204,7 @@ def reviewed(choices: VoterChoices, cohorts: Sequence[Cohort]) -> Outcome:
 
 
 def print_means(title: str, outcomes: Sequence[Outcome]) -> bool:
-    """Print the means of outcomes; return whether a target was missed."""
+    """Prints the means of outcomes; returns whether a target was missed."""
     caught, honest, touched, moved = np.mean(outcomes, axis=0)
     print(
         f"{title}: {caught:>4.0%} caught, {honest:.2%} of honest voters left out (goal {MOST_HONEST:.1%}), "
@@ -212,7 +216,7 @@ def print_means(title: str, outcomes: Sequence[Outcome]) -> bool:
 
 
 def together_against_one(runs: int) -> int:
-    """Print the outcomes with crowds, colluding accounts and classes; return the number of missed targets."""
+    """Prints the outcomes with crowds, colluding accounts and classes; returns the number of missed targets."""
     missed = 0
     for taste in TASTES:
         for days, networks in SPREADS:
@@ -241,7 +245,7 @@ def together_against_one(runs: int) -> int:
 
 
 def print_times() -> None:
-    """Print the seconds that a review of a million votes takes, and those of its parts."""
+    """Prints the seconds that a review of a million votes takes, and those of its parts."""
     rng = np.random.default_rng(0)
     voters = REVIEWED // REVIEWED_EACH
     choices = drawn(rng, REVIEWED, 0, REVIEWED_EACH, TASTES[1])
@@ -267,7 +271,7 @@ def print_times() -> None:
 
 
 def main(words: Sequence[str] = ()) -> int:
-    """Print the shares of honest voters and riggers that are flagged; return 1 if a target was missed."""
+    """Prints the shares of honest voters and riggers that are flagged; returns 1 if a target was missed."""
     parser = ArgumentParser("python -m perf.fraud")
     parser.add_argument("--runs", type=int, default=RUNS)
     runs = parser.parse_args(words).runs

@@ -33,7 +33,7 @@ from scoring.benchmarks.mm_vet import MM_VET, Options, grading
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.rate_limit import RateLimits
-from scoring.judges.spec import Ask, JudgeSpec, request
+from scoring.judges.spec import Ask, JudgeSpec, request_body
 from scoring.registry import score
 from scoring.report import Filled, Question, QuestionSet, Report
 from tests.support.openai_server import Faults, OpenAIServer
@@ -65,7 +65,7 @@ SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, 0, None)
 
 @contextmanager
 def openai_server() -> Iterator[str]:
-    """Start the server and yield its address."""
+    """Starts the server and yields its address."""
     command = [sys.executable, "-m", "tests.support.openai_server", str(LATENCY)]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -76,7 +76,7 @@ def openai_server() -> Iterator[str]:
 
 
 def answers() -> list[Filled]:
-    """Return questions with answers of the usual length."""
+    """Returns questions with answers of the usual length."""
     return [
         Filled(
             Question(f"q{number}", f"Question {number}?", "truth", ("rec",)),
@@ -87,7 +87,7 @@ def answers() -> list[Filled]:
 
 
 def first_asks(filled: list[Filled]) -> list[Ask]:
-    """Return the questions of the first run to the judge."""
+    """Returns the questions of the first run to the judge."""
     return [next(grading(answer, 0, "paper", SPEC, 1)) for answer in filled]
 
 
@@ -120,7 +120,7 @@ class Memory:
 
 
 async def score_file(address: str, filled: list[Filled], cache: ReplyCache) -> Report:
-    """Score the file as the app does."""
+    """Scores the file as the app does."""
     questions = QuestionSet(
         "mm-vet", "bench", "", False, tuple(answer.question for answer in filled)
     )
@@ -134,9 +134,9 @@ async def score_file(address: str, filled: list[Filled], cache: ReplyCache) -> R
 
 
 def ask_in_turn(address: str, asks: list[Ask]) -> list[str]:
-    """Ask one after another; return the replies."""
+    """Asks one after another; returns the replies."""
     with httpx.Client(trust_env=False) as client:
-        bodies = [json.dumps(request(SPEC, ask)) for ask in asks]
+        bodies = [json.dumps(request_body(SPEC, ask)) for ask in asks]
         replies = [
             client.post(f"{address}/chat/completions", content=body).json() for body in bodies
         ]
@@ -144,7 +144,7 @@ def ask_in_turn(address: str, asks: list[Ask]) -> list[str]:
 
 
 def score_under(faults: Faults, filled: list[Filled]) -> tuple[float, float]:
-    """Score the file by a server with faults; return the seconds and the calls a grade."""
+    """Scores the file by a server with faults; returns the seconds and the calls a grade."""
     with OpenAIServer(faults=faults) as server, tempfile.TemporaryDirectory() as folder:
         database = Database(f"sqlite:///{folder}/bench.db")
         start = time.perf_counter()
@@ -155,7 +155,7 @@ def score_under(faults: Faults, filled: list[Filled]) -> tuple[float, float]:
 
 
 def main() -> int:
-    """Measure, print, and return 1 where a target is missed."""
+    """Measures, prints, and returns 1 where a target is missed."""
     filled = answers()
     with openai_server() as address, tempfile.TemporaryDirectory() as folder:
         database = Database(f"sqlite:///{folder}/bench.db")

@@ -55,12 +55,12 @@ class Pace(NamedTuple):
 
 
 def reply_pace(start: float, times: Sequence[float], words: int) -> Pace:
-    """Return the pace of a reply of so many words, from the times at which some of them arrived."""
+    """Returns the pace of a reply of so many words, from the times at which some of them arrived."""
     return Pace(times[0] - start, (words - 1) / (times[-1] - times[0]))
 
 
 async def ask_directly(vlm: VLM) -> Pace:
-    """Ask a model directly; a word counts as complete when the next one begins."""
+    """Asks a model directly; a word counts as complete when the next one begins."""
     start = time.perf_counter()
     times = []
     words = WordBuffer()
@@ -74,7 +74,7 @@ async def ask_directly(vlm: VLM) -> Pace:
 
 
 async def run_battle(visitor: Visitor) -> Pace:
-    """Start a battle and watch it to its end as a page does."""
+    """Starts a battle and watches it to its end as a page does."""
     image = await visitor.upload(picture())
     start = time.perf_counter()
     times = []
@@ -87,7 +87,7 @@ async def run_battle(visitor: Visitor) -> Pace:
 
 
 async def compare(address: str, vlms: Sequence[VLM]) -> None:
-    """Alternate direct calls and battles; print the median pace of the slower call and what a battle adds to it."""
+    """Alternates direct calls and battles; prints the median pace of the slower call and what a battle adds to it."""
     slower_calls = []
     added_seconds = []
     lost_rates = []
@@ -116,7 +116,7 @@ async def compare(address: str, vlms: Sequence[VLM]) -> None:
 
 
 async def run_battles(address: str, number: int, stop: threading.Event) -> None:
-    """Run this many battles at once until `stop` is set."""
+    """Runs this many battles at once until `stop` is set."""
 
     async def tab() -> None:
         async with Visitor(address) as visitor:
@@ -131,7 +131,7 @@ async def run_battles(address: str, number: int, stop: threading.Event) -> None:
 
 
 def vote_beside_battles(app: AppServer, server: OpenAIServer) -> None:
-    """Vote in another tab while battles run, and print how long a vote takes."""
+    """Votes in another tab while battles run, and prints how long a vote takes."""
     times = []
     stop = threading.Event()
     battles = threading.Thread(target=lambda: asyncio.run(run_battles(app.address, BATTLES, stop)))
@@ -157,7 +157,7 @@ def vote_beside_battles(app: AppServer, server: OpenAIServer) -> None:
 
 
 def main() -> None:
-    """Start two endpoints and the app, measure, print."""
+    """Starts two endpoints and the app, measures, and prints."""
     texts = {"fast": TEXT, "slow": TEXT}
     with (
         tempfile.TemporaryDirectory() as name,

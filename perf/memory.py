@@ -36,7 +36,7 @@ PATHS = ("/", "/results", "/healthz", "/score", "/config", "/task-map", "/boards
 
 
 def held(pid: int) -> int:
-    """Return the bytes that a server and its child processes hold; shared memory counts once."""
+    """Returns the bytes that a server and its child processes hold; shared memory counts once."""
     process = psutil.Process(pid)
     total = process.memory_info().rss
     for child in process.children(recursive=True):
@@ -46,7 +46,7 @@ def held(pid: int) -> int:
 
 
 def hostile(number: int) -> tuple[str, bytes]:
-    """Return the name and content of one upload: long answers, long names of columns, or long options."""
+    """Returns the name and content of one upload: long answers, long names of columns, or long options."""
     if number % 4 == 1:
         names = [f"{number} {column} {'name ' * 190_000}" for column in range(14)]
         head = ",".join(["index", "question", "A", "answer", "prediction", *names])
@@ -58,7 +58,7 @@ def hostile(number: int) -> tuple[str, bytes]:
 
 
 async def attack(attacker: Attacker) -> None:
-    """Upload hostile files, and have them read and priced."""
+    """Uploads hostile files, and has them read and priced."""
     form = {
         "benchmark": BENCHMARKS["mm-vet"].name,
         "judge": "My own key",
@@ -78,7 +78,7 @@ async def attack(attacker: Attacker) -> None:
 
 
 async def visit(client: httpx.AsyncClient, first: int, last: int) -> None:
-    """Send the requests with these numbers (without the last), from many networks, eight at a time."""
+    """Sends the requests with these numbers (without the last), from many networks, eight at a time."""
 
     async def line(start: int) -> None:
         for number in range(first + start, last, 8):
@@ -89,9 +89,9 @@ async def visit(client: httpx.AsyncClient, first: int, last: int) -> None:
 
 
 async def measure(server: AppServer, requests: int) -> list[int]:
-    """Print the memory before, after and a minute after the uploads, and while ordinary visitors come.
+    """Prints the memory before, after and a minute after the uploads, and while ordinary visitors come.
 
-    Return it in bytes a minute after the uploads, and after each fifth of the ordinary requests.
+    Returns it in bytes a minute after the uploads, and after each fifth of the ordinary requests.
     """
     pid = server.process.pid or 0
     statuses = Counter[int]()
@@ -119,7 +119,7 @@ async def measure(server: AppServer, requests: int) -> list[int]:
 
 
 def main(requests: int = REQUESTS) -> int:
-    """Measure, print, and return 1 if a target was missed."""
+    """Measures, prints, and returns 1 if a target was missed."""
     with tempfile.TemporaryDirectory() as folder:
         server = AppServer(Path(folder) / "data", TRUSTED_HOPS="1")
         try:

@@ -95,7 +95,7 @@ class Visit:
     _is_over: bool = False
 
     def watch(self, cdp: Any) -> None:
-        """Count requests and bytes from now on."""
+        """Counts requests and bytes from now on."""
         cdp.on("Network.responseReceived", self._on_response)
         cdp.on("Network.loadingFinished", self._on_finished)
 
@@ -129,7 +129,7 @@ class Visit:
 def open_page(
     page: Page, address: str, ready: str, slowness: int = 1, is_whole: bool = False
 ) -> Visit:
-    """Open an address over the slow line; return its cost until the script `ready` gives a time.
+    """Opens an address over the slow line; returns its cost until the script `ready` gives a time.
 
     `is_whole`: requests and bytes after that moment count too.
     """
@@ -151,20 +151,20 @@ def open_page(
 
 @contextmanager
 def new_page(browser: Browser, width: int) -> Iterator[Page]:
-    """Open a page of a new visitor."""
+    """Opens a page of a new visitor."""
     context = browser.new_context(viewport={"width": width, "height": 844})
     yield context.new_page()
     context.close()
 
 
 def next_page(context: BrowserContext, page: Page) -> Page:
-    """Return another page of the same visitor, whose cache is warm."""
+    """Returns another page of the same visitor, whose cache is warm."""
     page.close()
     return context.new_page()
 
 
 def next_battles(page: Page, battles: int) -> list[float]:
-    """Vote and go on; return the milliseconds from the click to each next battle."""
+    """Votes and goes on; returns the milliseconds from the click to each next battle."""
     times = []
     for _ in range(battles):
         page.wait_for_function("() => !document.querySelector('#choose-a').disabled")
@@ -180,7 +180,7 @@ def next_battles(page: Page, battles: int) -> list[float]:
 
 @contextmanager
 def revision_of(revision: str, folder: Path) -> Iterator[Path]:
-    """Check out another revision of this project."""
+    """Checks out another revision of this project."""
     tree = folder / "before"
     subprocess.run(
         ["git", "worktree", "add", "-q", "--detach", tree, revision], cwd=ROOT, check=True
@@ -193,7 +193,7 @@ def revision_of(revision: str, folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def one_button(folder: Path) -> Iterator[str]:
-    """Serve Gradio's page with one button, and return its address."""
+    """Serves Gradio's page with one button, and returns its address."""
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-c", _ONE_BUTTON, str(port)], cwd=folder, stdout=subprocess.DEVNULL
@@ -213,7 +213,7 @@ def one_button(folder: Path) -> Iterator[str]:
 
 
 def median(visits: list[Visit]) -> Visit:
-    """Return the visit of median seconds."""
+    """Returns the visit of median seconds."""
     return sorted(visits, key=lambda visit: visit.seconds)[len(visits) // 2]
 
 
@@ -237,9 +237,9 @@ CASES = (
 def measure(
     browser: Browser, app: Path, folder: Path, rounds: int, battles: int
 ) -> tuple[dict[str, Visit], list[float]]:
-    """Visit the app of a revision.
+    """Visits the app of a revision.
 
-    Return the visit of median seconds in each case, and the milliseconds to each next battle.
+    Returns the visit of median seconds in each case, and the milliseconds to each next battle.
     """
     visits: dict[str, list[Visit]] = {}
     times: list[float] = []
@@ -261,7 +261,7 @@ def measure(
 
 
 def read_pages(browser: Browser, app: Path, folder: Path, rounds: int) -> dict[str, Visit]:
-    """Visit a revision's pages to read; return the visit of median seconds of each, at two widths."""
+    """Visits a revision's pages to read; returns the visit of median seconds of each, at two widths."""
     server = AppServer(folder, app)
     visits: dict[str, Visit] = {}
     try:
@@ -280,7 +280,7 @@ def read_pages(browser: Browser, app: Path, folder: Path, rounds: int) -> dict[s
 
 
 def main(rounds: int = ROUNDS, battles: int = BATTLES, before: str = "") -> int:
-    """Print the table; return 1 if a target was missed."""
+    """Prints the table; returns 1 if a target was missed."""
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         browser = chromium(playwright)
@@ -312,7 +312,7 @@ def main(rounds: int = ROUNDS, battles: int = BATTLES, before: str = "") -> int:
 
 
 def missed_targets(votes: dict[str, Visit], times: list[float]) -> list[str]:
-    """Return the names of the targets that visits to vote missed; `times` are the ms to each next battle."""
+    """Returns the names of the targets that visits to vote missed; `times` are the ms to each next battle."""
     is_missed = {"next battle": statistics.median(times) > NEXT_MS}
     for case, visit in votes.items():
         most_seconds = SLOW if "slow" in case else COLD
@@ -326,7 +326,7 @@ def missed_targets(votes: dict[str, Visit], times: list[float]) -> list[str]:
 
 
 def missed_reading_targets(reading: dict[str, Visit]) -> list[str]:
-    """Return the names of the targets that visits to pages to read missed."""
+    """Returns the names of the targets that visits to pages to read missed."""
     is_missed = {}
     for case, visit in reading.items():
         is_missed |= {

@@ -40,13 +40,13 @@ class Battles:
         self.winners = [OUTCOMES[code] for code in self.outcome.tolist()]
 
     def frame(self):
-        """Return the votes as FastChat's data frame, with dtype object (pandas' own strings are slower)."""
+        """Returns the votes as FastChat's data frame, with dtype object (pandas' own strings are slower)."""
         columns = {"model_a": self.names_a, "model_b": self.names_b, "winner": self.winners}
         return import_module("pandas").DataFrame(columns, dtype=object)
 
 
 def ours(battles: Battles, _: str) -> dict[str, Task]:
-    """Return this project's tasks by name."""
+    """Returns this project's tasks by name."""
     from arena.ratings import bradley_terry as fitting
     from arena.ratings import intervals
     from arena.ratings import votes as ratings
@@ -84,7 +84,7 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
 
 
 def fastchat_release(battles: Battles, _: str) -> dict[str, Task]:
-    """Return FastChat 0.2.36's tasks; its functions are cut out of their file, as its imports are not installed."""
+    """Returns FastChat 0.2.36's tasks; its functions are cut out of their file, as its imports are not installed."""
     spec = import_module("importlib.util").find_spec("fastchat")
     path = Path(spec.submodule_search_locations[0]) / "serve" / "monitor" / "elo_analysis.py"
     functions: list[ast.stmt] = [
@@ -105,7 +105,7 @@ def fastchat_release(battles: Battles, _: str) -> dict[str, Task]:
 
 
 def fastchat_newest(battles: Battles, checkout: str) -> dict[str, Task]:
-    """Return the tasks of a FastChat checkout's rating_systems.py."""
+    """Returns the tasks of a FastChat checkout's rating_systems.py."""
     path = Path(checkout) / "fastchat" / "serve" / "monitor" / "rating_systems.py"
     spec = import_module("importlib.util").spec_from_file_location("rating_systems", path)
     module = import_module("importlib.util").module_from_spec(spec)
@@ -129,7 +129,7 @@ def fastchat_newest(battles: Battles, checkout: str) -> dict[str, Task]:
 
 
 def evalica(battles: Battles, _: str) -> dict[str, Task]:
-    """Return evalica's tasks, Elo and Bradley-Terry on FastChat's scale."""
+    """Returns evalica's tasks, Elo and Bradley-Terry on FastChat's scale."""
     package = import_module("evalica")
     sides = (package.Winner.X, package.Winner.Y, package.Winner.Draw, package.Winner.Draw)
     winners = [sides[code] for code in battles.outcome.tolist()]
@@ -148,7 +148,7 @@ def evalica(battles: Battles, _: str) -> dict[str, Task]:
 
 
 def arena_rank(battles: Battles, _: str) -> dict[str, Task]:
-    """Return arena-rank's task, Bradley-Terry with its sandwich intervals."""
+    """Returns arena-rank's task, Bradley-Terry with its sandwich intervals."""
     package = import_module("arena_rank.models.bradley_terry")
     data = import_module("arena_rank.utils.data_utils")
     frame = battles.frame()
@@ -182,7 +182,7 @@ class Usage(NamedTuple):
 
 
 def usage() -> Usage:
-    """Return the resources used up to now; `seconds` by a clock without a fixed start."""
+    """Returns the resources used up to now; `seconds` by a clock without a fixed start."""
     processes = [
         resource.getrusage(resource.RUSAGE_SELF),
         resource.getrusage(resource.RUSAGE_CHILDREN),
@@ -195,7 +195,7 @@ def usage() -> Usage:
 
 
 def main() -> None:
-    """Run tasks from stdin; the command line gives the side, the votes and the side's own argument."""
+    """Runs tasks from stdin; the command line gives the side, the votes and the side's own argument."""
     tasks = SIDES[sys.argv[1]](Battles(Path(sys.argv[2])), sys.argv[3])
     print(json.dumps(list(tasks)), flush=True)
     for line in sys.stdin:

@@ -142,7 +142,7 @@ class Side:
 
 
 def python_of(peer: str) -> Path | None:
-    """Return the Python of a peer's environment, creating it if needed; None if it cannot be installed."""
+    """Returns the Python of a peer's environment, creating it if needed; None if it cannot be installed."""
     if peer == "ours":
         return Path(sys.executable)
     name = RELEASE if peer == NEWEST else peer
@@ -163,7 +163,7 @@ def python_of(peer: str) -> Path | None:
 
 
 def write_votes(path: Path, models: int, votes: int, seed: int) -> None:
-    """Write seeded votes: strengths normal with deviation 110; popular models and categories far more frequent."""
+    """Writes seeded votes: strengths normal with deviation 110; popular models and categories far more frequent."""
     coin = np.random.default_rng(seed)
     theta = coin.normal(0, 110, models) * np.log(10) / 400
     popularity = coin.permutation(1 / np.arange(1, models + 1) ** 0.7)
@@ -185,7 +185,7 @@ def write_votes(path: Path, models: int, votes: int, seed: int) -> None:
 
 
 def start_sides(votes: Path, names: list[str]) -> dict[str, Side]:
-    """Start a process for each available side, and print the unavailable ones."""
+    """Starts a process for each available side, and prints the unavailable ones."""
     sides = {}
     for name in names:
         if name == NEWEST and not CHECKOUT:
@@ -201,7 +201,7 @@ def start_sides(votes: Path, names: list[str]) -> dict[str, Side]:
 
 
 def compare_speed(bar: Bar, ours: Side, theirs: Side, rounds: int) -> None:
-    """Run the two sides in turns and print the medians and their ratio."""
+    """Runs the two sides in turns and prints the medians and their ratio."""
     ours.run(bar.ours)  # warms up
     our_runs = []
     peer_runs = []
@@ -224,7 +224,7 @@ def compare_speed(bar: Bar, ours: Side, theirs: Side, rounds: int) -> None:
 
 
 def compare_memory(bar: Bar, votes: Path) -> None:
-    """Print the growth of each side's peak memory in its first run of a task."""
+    """Prints the growth of each side's peak memory in its first run of a task."""
     growth = []
     for name, task in (("ours", bar.ours), (bar.peer, bar.theirs)):
         side = start_sides(votes, [name]).get(name)
@@ -236,7 +236,7 @@ def compare_memory(bar: Bar, votes: Path) -> None:
 
 
 def write_files(folder: Path) -> tuple[Path, Path]:
-    """Write the same votes as a CSV file of this project and as one of evalica; return their paths."""
+    """Writes the same votes as a CSV file of this project and as one of evalica; returns their paths."""
     votes = folder / "votes.npz"
     write_votes(votes, MODELS, COMMAND_VOTES, seed=2)
     columns = np.load(votes)
@@ -256,7 +256,7 @@ def write_files(folder: Path) -> tuple[Path, Path]:
 
 
 def command_seconds(command: list[str]) -> float:
-    """Return the CPU seconds of a command."""
+    """Returns the CPU seconds of a command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -264,7 +264,7 @@ def command_seconds(command: list[str]) -> float:
 
 
 def compare_commands(rounds: int) -> bool:
-    """Print the CPU time of both commands; return whether ours is within the target."""
+    """Prints the CPU time of both commands; returns whether ours is within the target."""
     python = python_of("evalica")
     if python is None:
         print("commands: evalica is absent")
@@ -292,7 +292,7 @@ def compare_commands(rounds: int) -> bool:
 
 
 def bench(small: bool) -> bool:
-    """Measure every bar; return whether our command is within its target."""
+    """Measures every bar; returns whether our command is within its target."""
     with tempfile.TemporaryDirectory() as name:
         votes = Path(name) / "votes.npz"
         number = 100_000 if small else 1_000_000
@@ -316,7 +316,7 @@ def bench(small: bool) -> bool:
 
 
 def write_golden() -> None:
-    """Write seeded votes with every peer's ratings of them, for the tests."""
+    """Writes seeded votes with every peer's ratings of them, for the tests."""
     with tempfile.TemporaryDirectory() as name:
         votes = Path(name) / "votes.npz"
         write_votes(votes, models=12, votes=3000, seed=12)

@@ -62,7 +62,7 @@ def bank(database: Database) -> ItemBank:
 
 
 def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
-    """Insert VOTES final votes of workers with SEAT_VOTES each, each on another tuple."""
+    """Inserts VOTES final votes of workers with SEAT_VOTES each, each on another tuple."""
     coin = np.random.default_rng(1)
     bank_items = tuple(items.bank().items.values())
     low, high = np.triu_indices(MODELS, 1)
@@ -163,7 +163,7 @@ class Times(NamedTuple):
 
 
 def measure(design: Design) -> Times:
-    """Time DRAWS new seats and their first battles."""
+    """Times DRAWS new seats and their first battles."""
     with (
         tempfile.TemporaryDirectory() as folder,
         closing(Database(f"sqlite:///{Path(folder) / 'arena.db'}")) as base,
@@ -196,7 +196,7 @@ def measure(design: Design) -> Times:
 
 
 def main() -> int:
-    """Print the times of each design; return 1 if a target was missed."""
+    """Prints the times of each design; returns 1 if a target was missed."""
     slow = 0
     for design in get_args(Design):
         times = measure(design)

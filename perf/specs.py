@@ -33,13 +33,13 @@ ANSWERS = (
 
 
 def table(spec: Spec) -> bytes:
-    """Return a CSV file with every column that the spec names; groups have eight values, units two rows."""
+    """Returns a CSV file with every column that the spec names; groups have eight values, units two rows."""
     coin = random.Random(56)
     named = list(spec.groups)
     if spec.splits:
         named.append(spec.splits)
-    named += [column for name in spec.figures for column in spec.needs(name)]
-    named += [column for case in spec.rule for column in case.rule.needed if column != "truth"]
+    named += [column for name in spec.figures for column in spec.needed_columns(name)]
+    named += [column for case in spec.rule for column in case.rule.required if column != "truth"]
     sources = dict.fromkeys(map(spec.source_of, named))
     truth_column = spec.columns.truth or "truth"
     usual = (spec.columns.id, "question", truth_column)
@@ -59,7 +59,7 @@ def table(spec: Spec) -> bytes:
 
 
 def seconds(path: Path, benchmark: str) -> float:
-    """Return the CPU seconds of reading a file and making its reports and tables under two protocols."""
+    """Returns the CPU seconds of reading a file and making its reports and tables under two protocols."""
     start = time.process_time()
     opened = open_upload(path, benchmark=benchmark)
     assert opened
@@ -71,7 +71,7 @@ def seconds(path: Path, benchmark: str) -> float:
 
 
 def main() -> int:
-    """Print the seconds of each spec; return 1 if one takes more than the target."""
+    """Prints the seconds of each spec; returns 1 if one takes more than the target."""
     slow = 0
     with tempfile.TemporaryDirectory() as folder:
         for benchmark in BENCHMARKS.values():

@@ -24,7 +24,7 @@ MOST_BYTES = 1_000_000_000
 
 
 def main() -> int:
-    """Measure, print, and return 1 if a target was missed or a map failed."""
+    """Measures, prints, and returns 1 if a target was missed or a map failed."""
     missed = False
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def measure(root: Path, vector: Vector) -> None:
-    """Print the seconds and the peak memory in bytes of one map."""
+    """Prints the seconds and the peak memory in bytes of one map."""
     start = time.perf_counter()
     task_map = vector_map(root, vector)
     seconds = time.perf_counter() - start

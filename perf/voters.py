@@ -64,7 +64,7 @@ class CostMeter:
         return times.user + times.system
 
     async def rest(self) -> None:
-        """Wait until the server rests, at most REST_SECONDS."""
+        """Waits until the server rests, at most REST_SECONDS."""
         deadline = time.monotonic() + REST_SECONDS
         is_at_rest = False
         while not is_at_rest and time.monotonic() < deadline:
@@ -73,7 +73,7 @@ class CostMeter:
             is_at_rest = self._processor_seconds() - before <= AT_REST
 
     async def measure(self, act: str, calls: Iterable[Awaitable[httpx.Response]]) -> list[str]:
-        """Send all voters' calls of an act, LINES at a time; return the tokens of the battles in the answers."""
+        """Sends all voters' calls of an act, LINES at a time; returns the tokens of the battles in the answers."""
         lines = asyncio.Semaphore(LINES)
 
         async def send(call: Awaitable[httpx.Response]) -> str:
@@ -89,7 +89,7 @@ class CostMeter:
         return tokens
 
     async def vote(self, voters: list[dict[str, str]]) -> None:
-        """Let every voter, given by his headers, vote once."""
+        """Lets every voter, given by his headers, vote once."""
         act = self._page.act
         tokens = await self.measure("next", [act("next", voter) for voter in voters])
         battles = [*zip(voters, tokens, strict=True)]
@@ -99,17 +99,17 @@ class CostMeter:
         await self.measure("names", names)
 
     async def hold(self, voters: list[dict[str, str]]) -> None:
-        """Let every voter's page ask for the next battle ahead of time, and then show it."""
+        """Lets every voter's page ask for the next battle ahead of time, and then shows it."""
         await self.measure("hold", [self._page.act("hold", voter) for voter in voters])
         await self.measure("next, held", [self._page.act("next", voter) for voter in voters])
 
     def milliseconds(self) -> Mapping[str, float]:
-        """Return the mean processor time of each act."""
+        """Returns the mean processor time of each act."""
         return {act: 1000 * seconds / self._calls[act] for act, seconds in self._seconds.items()}
 
 
 async def costs(port: int, pid: int, voters: int, rounds: int) -> Mapping[str, float]:
-    """Return the mean processor time of each act in milliseconds."""
+    """Returns the mean processor time of each act in milliseconds."""
     async with http_client(port) as client:
         page = Page(client, {"dependencies": (), "components": ()})
         headers = [{"x-forwarded-for": f"13.{number}.1.7"} for number in range(voters)]
@@ -124,14 +124,14 @@ async def costs(port: int, pid: int, voters: int, rounds: int) -> Mapping[str, f
 
 
 def service_for(port: int, voters: int, seconds: float, thinking: Callable[[], float]) -> Service:
-    """Let so many voters vote for so many seconds, and return the service that they had."""
+    """Lets so many voters vote for so many seconds, and returns the service that they had."""
     service = Service()
     asyncio.run(use_honestly(port, seconds, service, voters, thinking))
     return service
 
 
 def main(kind: str = "sqlite", share: float = 1.0, votes: int = VOTES) -> int:
-    """Print the voters' service; `share` shortens all runs. Return 1 if a target was missed."""
+    """Prints the voters' service; `share` shortens all runs. Returns 1 if a target was missed."""
     with (
         tempfile.TemporaryDirectory() as name,
         databases(kind, Path(name), ("arena",)) as (address,),

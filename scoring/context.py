@@ -28,8 +28,11 @@ from scoring.questions.library import QuestionLibrary, offer_specs
 from scoring.task_map.reports import ReportAccuracies
 
 TIDY_SECONDS = 600.0
+"""The time between deletions of expired uploads and jobs."""
 FORGET_SECONDS = 20.0
+"""The time between looks for values in memory that nobody needs any more."""
 MOST_STOPPED = 5
+"""Stopped jobs on the operators' page."""
 
 LOADED_ASIDE = (
     "scoring.jobs.report_pictures",
@@ -68,10 +71,10 @@ class ScoringContext:
             operator,
             RateLimits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute),
             pictures=arena.pictures,
-            judged=self.submissions.publish_if_complete,
-            finished=self.pictures.soon,
+            on_judged=self.submissions.publish_if_complete,
+            on_done=self.pictures.keep_soon,
             is_blind=self.submissions.is_blind,
-            opened=self.submissions.opened,
+            open_draft=self.submissions.open_draft,
         )
         offer_specs(settings.questions)
         self.service = JobService(
@@ -95,9 +98,9 @@ class ScoringContext:
         self.marking = Marking(database, self.jobs)
         self.accuracies = ReportAccuracies(self.jobs, self.published)
 
-    def stopped(self) -> tuple[StoppedJob, ...]:
+    def stopped_jobs(self) -> tuple[StoppedJob, ...]:
         """Jobs of the site's judge that stopped last, for the operators' page."""
-        jobs = self.jobs.stopped(MOST_STOPPED)
+        jobs = self.jobs.stopped_jobs(MOST_STOPPED)
         return tuple(StoppedJob(job.started or job.created, job.model, job.problem) for job in jobs)
 
     @asynccontextmanager
@@ -118,6 +121,7 @@ class ScoringContext:
             self.aside.stop()
 
     async def _tidy(self) -> None:
+        """Deletes expired uploads and jobs from time to time."""
         while True:
             try:
                 await asyncio.to_thread(self.uploads.sweep)

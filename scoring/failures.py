@@ -1,8 +1,8 @@
 """Failures: predictions that are no answer of a model, because its server failed or its reasoning never ended.
 
-An answer that speaks of an error is an answer; one whose whole text is a client's or a server's error is none. Whether
-it is, two shapes say: a known sentence of a server at its start, or a short text of nothing but an API's words, one of
-which says that something failed.
+An answer that speaks of an error is an answer; one whose whole text is a client's or a server's error is none. A text
+is an error in two cases: it begins with a known sentence of a server, or it is short and has nothing but an API's
+words, one of which says that something failed.
 """
 
 import re
@@ -12,14 +12,15 @@ from arena.reasoning import Answer
 SERVER = "a server error"
 NOTHING = "nothing"
 ENDLESS = "reasoning without an end"
+"""Reasons why a text is no answer, as people read them."""
 
-MOST = 2_000
+LONGEST_ERROR = 2_000
 """Most characters of an error that is no traceback."""
 _LONGEST_MESSAGE = 400
 """Most characters of an error in an API's words alone."""
 
 _OPEN = r"[\s\"'`*\[({<#~!-]*+"
-_CODE = r"(?:40[0-35-9]|413|422|429|5[0-9][0-9])"
+_HTTP_CODE = r"(?:40[0-35-9]|413|422|429|5[0-9][0-9])"
 """HTTP's codes but 404, which pictures of pages that are not found show."""
 
 
@@ -35,9 +36,9 @@ _ERROR_NAME = _one_of(
     (?:an )?(?:error|exception)(?: (?:occurred|code|calling the api|while \w{1,20} the (?:api|model|request)))?
     """
 )
-_KIND = _one_of(
+_ERROR_KIND = _one_of(
     rf"""
-    (?:http )?(?:status )?(?:code )?:?\s?\(?{_CODE}\)?\s?(?:[-:{{(]|\Z)
+    (?:http )?(?:status )?(?:code )?:?\s?\(?{_HTTP_CODE}\)?\s?(?:[-:{{(]|\Z)
     (?:api |the )?rate[- ]?limit (?:reached|exceeded)
     (?:you )?exceeded your (?:current )?quota|insufficient[ _](?:quota|balance)
     httpconnectionpool|httpsconnectionpool
@@ -59,8 +60,8 @@ _ERROR = re.compile(
     _OPEN
     + _one_of(
         rf"""
-        {_ERROR_NAME}[*\])]*+\s*+(?:[:：-]|\()\s*+[\"'\[(]*+{_KIND}
-        (?:error|exception|failed)\]\s*+{_KIND}
+        {_ERROR_NAME}[*\])]*+\s*+(?:[:：-]|\()\s*+[\"'\[(]*+{_ERROR_KIND}
+        (?:error|exception|failed)\]\s*+{_ERROR_KIND}
         {_CLIENT}(?:\.\w{{1,40}}){{0,5}}(?:error|exception|timeout|limit)\b
         failed to obtain answer\b
         cuda out of memory\b|cuda error:
@@ -84,7 +85,7 @@ _ERROR = re.compile(
 """Start of a text that is an error: names of Python's errors, and sentences of vLLM, OpenAI, Azure, Google, Envoy
 and urllib3; `Failed to obtain answer via API` is the public toolkit's (VLMEvalKit, vlmeval/api/base.py)."""
 
-_FAILS = _one_of(
+_FAILING_WORDS = _one_of(
     r"""
     error|exception|failed|failure|fails?|exceed(?:ed|s)|exhausted|timed[- ]?out|time-?out|overloaded|unavailable
     (?:(?<=limit )|(?<=retries ))reached|blocked|filter(?:ed)?|refused|reset|aborted|disconnected|forbidden|unauthorized
@@ -95,7 +96,7 @@ _FAILS = _one_of(
     """
 )
 """Words of failing. `No response` alone is an answer: nobody reacts in the picture."""
-_API = _one_of(
+_WORDS_OF_API = _one_of(
     rf"""
     api|requests?|server|endpoint|connection|responses?|retr(?:y|ies)|rate limit(?:s|ed)?|quota|finish reason
     openai|azure|gemini|google|anthropic|claude|gpt|vllm|llm|cuda|gpu|inference|generati(?:on|ng)|generate|completions?
@@ -103,11 +104,11 @@ _API = _one_of(
     (?:read|connect) time-?out|(?:time-?out|overloaded|out of memory|throttling)(?= (?:error|exception))
     resource(?= exhausted)|content(?= (?:filter|policy|blocked))|(?<=prohibited )content|data inspection
     safety(?= (?:filters?|settings|reasons)\b)
-    econn(?:refused|reset)|context length|choices|upstream|backend|{_CODE}
+    econn(?:refused|reset)|context length|choices|upstream|backend|{_HTTP_CODE}
     """
 )
 """Words of an API, some only beside others: `service`, `model` and `engine` also stand in pictures."""
-_BESIDE = _one_of(
+_OTHER_WORDS = _one_of(
     r"""
     [0-9]{1,6}(?:s|ms)?|an?|the|there|this|that|it|i|we|you|your|our|some|something|other|all|any|is|was|were|be|been|has
     had|have|may|can|cannot|could|couldn|not|no|t|to|from|with|by|of|for|in|on|at|out|up|over|after|before|while|when|within
@@ -120,22 +121,23 @@ _BESIDE = _one_of(
     persists?|tokens?|too|length|context|ssl|n|capacity|demand|load|busy|valid|gateway|answers?|output|json|memory
     """
 )
-_PARTED = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
+_WORD_BOUNDARY = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
 """Boundary between the words of a name, as in RateLimitError and rate_limit_exceeded."""
-_NAMES = re.compile(
+_ADDRESSES_AND_MODELS = re.compile(
     r"https?://[^\s'\"]{1,300}+|\b[a-z]{1,20}-[a-z0-9.-]{0,40}[0-9][a-z0-9.-]{0,40}+", re.I
 )
 """Addresses, and models as in gpt-4o."""
-_API_WORDS = re.compile(
-    rf"(?:(?<![^\W_])(?:{_FAILS}|{_API}|{_BESIDE})(?![^\W_])|\W)*+", re.IGNORECASE
+_NOTHING_BUT_API_WORDS = re.compile(
+    rf"(?:(?<![^\W_])(?:{_FAILING_WORDS}|{_WORDS_OF_API}|{_OTHER_WORDS})(?![^\W_])|\W)*+",
+    re.IGNORECASE,
 )
-_FAILED = re.compile(rf"(?<![^\W_]){_FAILS}(?![^\W_])", re.IGNORECASE)
-_OF_API = re.compile(rf"(?<![^\W_]){_API}(?![^\W_])", re.IGNORECASE)
+_FAILING_WORD = re.compile(rf"(?<![^\W_]){_FAILING_WORDS}(?![^\W_])", re.IGNORECASE)
+_API_WORD = re.compile(rf"(?<![^\W_]){_WORDS_OF_API}(?![^\W_])", re.IGNORECASE)
 _PAYLOAD = re.compile(
     r"[\s:-]{0,4}\{\s?[\"'](?:error|message|code|type|detail)[\"']\s?:", re.IGNORECASE
 )
 """Object that a server sent, behind the words of its client."""
-_CHINESE = re.compile(
+_CHINESE_ERROR = re.compile(
     r"(?=.{0,40}(?:失败|超时|错误|异常|繁忙|为空))(?=.{0,40}(?:API|请求|接口|调用|服务|模型|网络|连接|生成|推理))"
     r"(?:失败|超时|错误|异常|繁忙|为空|API|请求|接口|调用|服务器?|模型|网络|连接|生成|推理|返回|内部|响应|结果|系统|抱歉"
     r"|稍后|重试|再试|请|了|[0-9]{1,6}|\W)++",
@@ -148,11 +150,11 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 """Placeholder of a program for an answer, between marks that no answer has."""
-_RESPONSE = re.compile(r"<?response \[[45][0-9][0-9]\]>?", re.IGNORECASE)
+_PYTHON_RESPONSE = re.compile(r"<?response \[[45][0-9][0-9]\]>?", re.IGNORECASE)
 """Response of Python's requests, written as text."""
 _NOTHING = re.compile(r"(?:nan|<na>|null|\[\s?\]|\{\s?\}|\"\"|'')", re.IGNORECASE)
 """Words of JSON and pandas for no text."""
-_ANSWERS = re.compile(
+_WORDS_OF_ANSWER = re.compile(
     r"\banswer[\"']?(?:\s?:|\s+is\b)|\boption \(?[a-z]\b|\\boxed|<answer>|答案"
     r"|\bthe (?:image|picture|photo|screen|sign|message)\b",
     re.IGNORECASE,
@@ -180,8 +182,8 @@ def is_nothing(text: str) -> bool:
 def is_error(text: str) -> bool:
     """Whether an answer without reasoning is all an error of a server or a client."""
     if text.lstrip().lower().startswith("traceback"):
-        return bool(_ERROR.match(text[:MOST]))
-    if len(text) > MOST or _ANSWERS.search(text):
+        return bool(_ERROR.match(text[:LONGEST_ERROR]))
+    if len(text) > LONGEST_ERROR or _WORDS_OF_ANSWER.search(text):
         return False
     return bool(_ERROR.match(text)) or _is_error_message(text.strip())
 
@@ -194,12 +196,13 @@ def _is_error_message(text: str) -> bool:
         return False
     if (
         _PLACEHOLDER.fullmatch(message)
-        or _RESPONSE.fullmatch(message)
-        or _CHINESE.fullmatch(message)
+        or _PYTHON_RESPONSE.fullmatch(message)
+        or _CHINESE_ERROR.fullmatch(message)
     ):
         return True
-    words = _PARTED.sub(" ", _NAMES.sub(" ", message))
-    if not _API_WORDS.fullmatch(words):
+    words = _WORD_BOUNDARY.sub(" ", _ADDRESSES_AND_MODELS.sub(" ", message))
+    if not _NOTHING_BUT_API_WORDS.fullmatch(words):
         return False
-    sent = payload[0] if payload else ""
-    return bool(_FAILED.search(words + sent)) and bool(payload or _OF_API.search(words))
+    if payload:
+        return bool(_FAILING_WORD.search(words + payload[0]))
+    return bool(_FAILING_WORD.search(words) and _API_WORD.search(words))

@@ -16,7 +16,7 @@ def no_answer(text: str, references: Iterable[str] = ()) -> str:
 
 
 def unscored_because(reason: str) -> str:
-    """Why such a prediction has no score, beside it."""
+    """The words beside a prediction that has no score for this reason."""
     return f"not from the model: {reason}"
 
 
@@ -45,10 +45,10 @@ def no_answer_sentences(reasons: Mapping[str, str], total: int, effect: str) -> 
 
 
 def _sentence(reason: str, ids: list[str], total: int, effect: str) -> str:
-    listed = ", ".join(" ".join(id.split())[:80] for id in ids[:_MOST_LISTED])
+    first_ids = ", ".join(" ".join(id.split())[:80] for id in ids[:_MOST_LISTED])
     others = len(ids) - _MOST_LISTED
     more = f" and {others:,} more" if others > 0 else ""
-    return f"{counted(reason, len(ids), total)}. {effect} Ids: {listed}{more}."
+    return f"{counted(reason, len(ids), total)}. {effect} Ids: {first_ids}{more}."
 
 
 def counted(reason: str, times: int, total: int) -> str:
@@ -59,13 +59,15 @@ def counted(reason: str, times: int, total: int) -> str:
 
 
 UNSCORED = "Unscored, and not sent to the judge."
+"""The treatment of such answers under the hardened and strict protocols."""
 AS_THEY_ARE = "This protocol counts such answers like any others, as its paper did."
+"""Their treatment under a paper's protocol."""
 BEFORE = (
     "Such answers stay unscored and cost nothing. A paper's protocol counts them like any others."
 )
-"""The treatment of such answers under the hardened and strict protocols, under a paper's, and before the choice."""
+"""Their treatment, before a protocol is chosen."""
 
 
-def fate(protocol: str) -> str:
+def treatment(protocol: str) -> str:
     """The treatment of such answers under a protocol, as a sentence."""
     return UNSCORED if protocol in ("hardened", "strict") else AS_THEY_ARE

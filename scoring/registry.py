@@ -42,7 +42,8 @@ from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.run import Progress, Quote, quote_tasks, run_tasks
 from scoring.judges.spec import JudgeSpec
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, has_options
+from scoring.multiple_choice.columns import has_options
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.report import AnyReport, NoAnswersError, QuestionSet
 from scoring.specs.files import OURS, load_folder
 from scoring.specs.reading import has_truths
@@ -56,7 +57,7 @@ R = TypeVar("R", bound=AnyReport)
 
 SPECS = OURS
 """Folder of benchmarks that are YAML files, a file each."""
-_OF_CODE: dict[str, Benchmark[Any]] = {
+_BENCHMARKS_IN_CODE: dict[str, Benchmark[Any]] = {
     benchmark.key: benchmark
     for benchmark in (
         MM_VET,
@@ -69,8 +70,10 @@ _OF_CODE: dict[str, Benchmark[Any]] = {
     )
 }
 """Benchmarks that are more than a table of answers; a spec of the same key holds data of it."""
-BENCHMARKS: dict[str, Benchmark[Any]] = _OF_CODE | {
-    key: spec_benchmark(key, spec) for key, spec in load_folder(SPECS) if key not in _OF_CODE
+BENCHMARKS: dict[str, Benchmark[Any]] = _BENCHMARKS_IN_CODE | {
+    key: spec_benchmark(key, spec)
+    for key, spec in load_folder(SPECS)
+    if key not in _BENCHMARKS_IN_CODE
 }
 """Benchmarks in the order of the form; the last that recognises a file takes it."""
 SHIPPED = frozenset(BENCHMARKS)
@@ -88,14 +91,14 @@ OWN_BENCHMARK = spec_benchmark(
 """Stand-in for a benchmark that its user brought and whose spec isn't at hand: its name is that of all of them."""
 
 
-class Scored(Protocol):
+class HasBenchmark(Protocol):
     """Report of a benchmark, or its job."""
 
     @property
     def benchmark(self) -> str: ...
 
 
-def benchmark_of(scored: Scored) -> Benchmark[Any]:
+def benchmark_of(scored: HasBenchmark) -> Benchmark[Any]:
     """Benchmark of a report or a job. A report of a spec carries it, whatever has become of the file since."""
     if isinstance(scored, SpecReport):
         return spec_benchmark(scored.benchmark, spec_of_report(scored))
@@ -109,7 +112,7 @@ def benchmark_named(key: str) -> Benchmark[Any]:
     return BENCHMARKS.get(key, OWN_BENCHMARK)
 
 
-def offered() -> Mapping[str, Benchmark[Any]]:
+def offered_benchmarks() -> Mapping[str, Benchmark[Any]]:
     """Benchmarks that a user can choose: hidden answers are scored as those of their own benchmark."""
     return {key: benchmark for key, benchmark in BENCHMARKS.items() if benchmark.way != "hidden"}
 
@@ -135,8 +138,8 @@ def open_upload(
     def file_records() -> Iterator[Record]:
         return read_records(path, limits, (), label, members=True, digested=IMAGE_COLUMNS)
 
-    written = file_records()
-    start = next(written, None)
+    first_records = file_records()
+    start = next(first_records, None)
     if start is None:
         raise NoAnswersError(_NO_ROWS, label)
     toolkit = grades_toolkit(chain([start], file_records()))
@@ -145,41 +148,46 @@ def open_upload(
     has_grades = bool(toolkit and edition_of_table(first_cells) and not has_options(first_cells))
     if result_problem and (benchmark or not has_grades):
         raise RowsError(result_problem, label)
-    records = chain([start], written)
+    candidates = _candidates(start, label) if benchmark is None else [file_benchmark(benchmark)]
+    records = chain([start], first_records)
     read_files = {}
-    candidates = [
-        candidate
-        for candidate in reversed(BENCHMARKS.values())
-        if isinstance(candidate, FileBenchmark)
-        and candidate.is_named(label)
-        and candidate.fits(flat(start, candidate.column_names))
-    ]
-    for candidate in [file_benchmark(benchmark)] if benchmark is not None else candidates:
+    """Benchmarks that read a file in the same way share what was read."""
+    for candidate in candidates:
         reading_way = candidate.reading_way
         if reading_way not in read_files:
             with row_errors(label):
-                rows = (flat(record, candidate.column_names) for record in records)
-                read_files[reading_way] = candidate.read(
-                    while_wanted(rows, wanted, label), questions
-                )
+                rows = (flat_record(record, candidate.column_names) for record in records)
+                wanted_rows = while_wanted(rows, wanted, label)
+                read_files[reading_way] = candidate.read(wanted_rows, questions)
                 records = file_records()
         if benchmark or candidate.recognises(read_files[reading_way].rows, label):
             return OpenedFile(candidate, read_files[reading_way], label, wanted, questions)
     return None
 
 
-def recognised(
+def _candidates(first: Record, label: str) -> list[FileBenchmark[Any]]:
+    """Benchmarks that may take a file with this name and first row, the one to try first at the start."""
+    return [
+        candidate
+        for candidate in reversed(BENCHMARKS.values())
+        if isinstance(candidate, FileBenchmark)
+        and candidate.is_named(label)
+        and candidate.fits(flat_record(first, candidate.column_names))
+    ]
+
+
+def recognise(
     path: Path,
     sets: Callable[[], Iterable[QuestionSet]],
-    choice: str,
+    place: str,
     limits: FileLimits = PAGE,
     name: str | None = None,
     wanted: Callable[[], bool] = lambda: True,
 ) -> OpenedFile | Benchmark[Any]:
-    """Opened file if it holds its questions, else the benchmark of the file: an edition of MM-Vet for free answers.
+    """Opens a file that holds its questions, else returns its benchmark: an edition of MM-Vet for free answers.
 
-    Questions with right answers are MM-Vet's only if one of these `sets` has them; `choice` is where a
-    user names a benchmark. Raises RowsError and ChoicesError.
+    Questions with right answers are MM-Vet's only if one of these `sets` has them; `place` is where a user names a
+    benchmark, in words. Raises RowsError and ChoicesError.
     """
     label = name or path.name
     if is_submission(path, label, limits):
@@ -190,22 +198,27 @@ def recognised(
     first = first_row(path, limits, label)
     if not answers_any(path, sets(), limits, name):
         if _is_short_answer(first):
-            raise unrecognised(path, choice, name)
-        if count := _bare_numbers(path, limits, label):
+            raise unrecognised_error(path, place, name)
+        if count := _count_bare_numbers(path, limits, label):
             raise ChoicesError(
                 f"{label}: {plural(count, 'answer')} with plain numbers as ids and no questions, as in many "
-                f"benchmarks. Choose the benchmark {choice}, such as mm-vet or mmbench."
+                f"benchmarks. Choose the benchmark {place}, such as mm-vet or mmbench."
             )
     return BENCHMARKS[edition_of_answers(path, limits)]
 
 
-def _bare_numbers(path: Path, limits: FileLimits, label: str) -> int:
+_ID_COLUMNS = ("index", "question_id", "id")
+_QUESTION_COLUMNS = (*_ID_COLUMNS, "question")
+"""Columns that say which question a row answers."""
+
+
+def _count_bare_numbers(path: Path, limits: FileLimits, label: str) -> int:
     """Number of answers in a file, if bare numbers are all their ids and no question stands beside them; else 0."""
     count = 0
     for record in read_records(path, limits, IMAGE_COLUMNS, label, members=True):
-        row = flat(record)
+        row = flat_record(record)
         cells = {column.strip().lower(): str(cell).strip() for column, cell in row.values.items()}
-        ids = [cells[column] for column in _QUESTION_COLUMNS[:3] if cells.get(column)]
+        ids = [cells[column] for column in _ID_COLUMNS if cells.get(column)]
         texts = [cells[column] for column in ("question", "prompt") if cells.get(column)]
         if texts or not ids or not all(id.removesuffix(".0").isdecimal() for id in ids):
             return 0
@@ -213,40 +226,40 @@ def _bare_numbers(path: Path, limits: FileLimits, label: str) -> int:
     return count
 
 
-_QUESTION_COLUMNS = ("index", "question_id", "id", "question")
-"""Columns that say which question a row answers."""
-
-
 def answers_any(
     path: Path, sets: Iterable[QuestionSet], limits: FileLimits = PAGE, name: str | None = None
 ) -> bool:
     """Whether a file answers MM-Vet, by its first row, or a question of these sets. Raises RowsError."""
-    questions = [question for each in sets for question in (*each.questions, *each.outside)]
-    known = {folded(word) for question in questions for word in (question.id, question.text)}
-    for place, record in enumerate(read_records(path, limits, IMAGE_COLUMNS, name, members=True)):
-        row = flat(record)
-        if place == 0 and edition_of_table(row):
+    known_texts: set[str] = set()
+    for question_set in sets:
+        for question in (*question_set.questions, *question_set.outside):
+            known_texts |= {folded(question.id), folded(question.text)}
+    records = read_records(path, limits, IMAGE_COLUMNS, name, members=True)
+    for number, record in enumerate(records):
+        row = flat_record(record)
+        if number == 0 and edition_of_table(row):
             return True
         cells = {column.strip().lower(): str(cell) for column, cell in row.values.items()}
-        if any(folded(cells[column]) in known for column in _QUESTION_COLUMNS if column in cells):
+        texts = [folded(cells[column]) for column in _QUESTION_COLUMNS if column in cells]
+        if not known_texts.isdisjoint(texts):
             return True
     return False
 
 
-def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesError:
-    """Error for a file that no benchmark takes, with its columns and the remedy; `option` names a benchmark."""
+def unrecognised_error(path: Path, place: str, name: str | None = None) -> ChoicesError:
+    """Error for a file that no benchmark takes, with its columns and the remedy; `place` as for `recognise`."""
     label = name or path.name
     first = first_row(path, ANSWERS, label)
     if _is_short_answer(first):
         return ChoicesError(
             f"{label}: Several benchmarks have the columns question, answer and prediction, and the file's name fits "
-            f"none. Choose the benchmark {option}, such as gqa or docvqa. For multiple choice, add the options as "
+            f"none. Choose the benchmark {place}, such as gqa or docvqa. For multiple choice, add the options as "
             "columns A, B, ..."
         )
     columns = ", ".join(map(repr, list(first.values)[:20])) or "none"
     keys = ", ".join(
         benchmark.key
-        for benchmark in offered().values()
+        for benchmark in offered_benchmarks().values()
         if benchmark.way not in ("compare", "sealed")
     )
     return ChoicesError(
@@ -276,6 +289,7 @@ def file_benchmark(key: str | FileBenchmark[Any]) -> FileBenchmark[Any]:
 
 
 def choice_benchmark(report: ChoiceReport) -> MultipleChoice:
+    """Benchmark of a multiple-choice report."""
     benchmark = benchmark_of(report)
     assert isinstance(benchmark, MultipleChoice)
     return benchmark
@@ -290,7 +304,7 @@ def quote(draft: AnyReport, spec: JudgeSpec, owner: str | None, cache: ReplyCach
 async def score(
     draft: R, judge: Judge, cache: ReplyCache, tell: Callable[[Progress], None], stop: asyncio.Event
 ) -> R:
-    """Draft with the judge's outcomes. Raises as `run_tasks`."""
+    """Judges a draft, and returns it with the judge's outcomes. Raises as `run_tasks`."""
     benchmark = benchmark_of(draft)
     outcomes = await run_tasks(benchmark.tasks(draft, judge.spec), judge, cache, tell, stop)
     return benchmark.with_outcomes(draft, outcomes)
@@ -304,22 +318,23 @@ def first_row(
     start = next(records, None)
     if start is None:
         raise NoAnswersError(_NO_ROWS, label)
-    return flat(start, names)
+    return flat_record(start, names)
 
 
-def flat(record: Record, names: ColumnNames = USUAL_NAMES) -> Record:
+def flat_record(record: Record, names: ColumnNames = USUAL_NAMES) -> Record:
     """Member of a JSON object as a row: its key is the id, and a plain value the answer, by these `names`.
 
-    lmms-eval's submissions are a list of objects with one such member each.
+    lmms-eval's submissions are a list of objects with one such member each. Other records are read as `sample` does.
     """
     values = record.values
-    if len(values) == 1 and (key := next(iter(values))).isdecimal():
-        values = {KEY: key, VALUE: values[key]}
+    if len(values) == 1:
+        (name,) = values
+        if name.isdecimal():
+            values = {KEY: name, VALUE: values[name]}
     if KEY not in values:
         return plain_sample(record, names.answer)
     cells = {names.id: values[KEY], **values}
     if VALUE in values:
         cells[names.answer] = values[VALUE]
-    return Record(
-        record.row, {name: value for name, value in cells.items() if name not in (KEY, VALUE)}
-    )
+    own_cells = {name: value for name, value in cells.items() if name not in (KEY, VALUE)}
+    return Record(record.row, own_cells)

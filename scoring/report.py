@@ -21,7 +21,7 @@ from pydantic import StrictBool, StrictFloat, StrictInt
 from arena.inference.endpoint import place_of
 from arena.io.csv_text import csv_text
 from arena.io.strict_json import RowsError
-from scoring.intervals import Ends, mean_ends, percent, possible
+from scoring.intervals import Ends, mean_ends, percent_ends, possible_ends
 from scoring.no_answers import unscored_because
 from scoring.serialize import read_record
 
@@ -34,8 +34,8 @@ Kind = Literal["item", "canary", "probe"]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-_REMEMBERED = 8
-"""Number of reports whose tables are kept."""
+_MOST_REMEMBERED = 8
+"""Number of results that a remembered function keeps."""
 
 
 class NoAnswersError(RowsError):
@@ -59,14 +59,14 @@ class Question:
     further_images: tuple[str, ...] = ()
 
 
-_ECHO = 20
+_LEAST_ECHO = 20
 """Characters from which a question's text in its answer is no chance."""
 
 
 def repeats(answer: str, question: str) -> bool:
     """Whether the answer holds its question's text, as files of prompts with answers do."""
     text = question.strip()
-    return len(text) >= _ECHO and text in answer
+    return len(text) >= _LEAST_ECHO and text in answer
 
 
 EMPTY_CELLS = ("nan", "NaN", "NA", "<NA>")
@@ -154,7 +154,8 @@ class JudgeStamp:
     def public(self) -> "JudgeStamp":
         """Stamp for files that anybody may read: an operator's own server has no address there."""
         place = place_of(self.address) if self.address else ""
-        return self if place in self.address else replace(self, address=place)
+        is_public_address = place in self.address
+        return self if is_public_address else replace(self, address=place)
 
     def answered(self, models: Iterable[str]) -> "JudgeStamp":
         """Stamp after the judging, with the names of the models that replied ("" for none)."""
@@ -175,11 +176,13 @@ class QuestionStamp:
 
     @property
     def words(self) -> str:
-        name = f"{self.name}, md5 {self.md5}" if self.md5 else self.name
+        """The file in words, as reports name it."""
+        words = f"{self.name}, md5 {self.md5}" if self.md5 else self.name
         if self.is_published:
-            name = f"{self.name}, as its authors publish it"
-        others = f"; {self.reworded:,} of the answers' rows show another question"
-        return f"{name}{others if self.reworded else ''}"
+            words = f"{self.name}, as its authors publish it"
+        if self.reworded:
+            words += f"; {self.reworded:,} of the answers' rows show another question"
+        return words
 
 
 class AnyReport(typing.Protocol):
@@ -238,7 +241,7 @@ class Report:
         return tuple(row.question.id for row in self.rows if not row.answered)
 
     @property
-    def trusted(self) -> bool:
+    def is_trusted(self) -> bool:
         """Whether no canary got a score above zero; an unscored canary proves nothing."""
         return not self.distrust
 
@@ -305,43 +308,43 @@ def table(
 ) -> ScoreTable:
     """Table with a line for each group of rows and the total of all rows last."""
     totals = _run_means(scores(rows, runs))
-    known = totals[~np.isnan(totals)]
+    known_totals = totals[~np.isnan(totals)]
     return ScoreTable(
         name=name,
         lines=tuple(
-            line(group, scores(chosen, runs), [row.question.image for row in chosen])
-            for group, chosen in [*groups.items(), ("total", rows)]
+            line(group, scores(group_rows, runs), [row.question.image for row in group_rows])
+            for group, group_rows in [*groups.items(), ("total", rows)]
         ),
-        run_totals=tuple(_known(total) for total in totals),
-        spread=float(known.std()) if known.size else None,
+        run_totals=tuple(_none_if_nan(total) for total in totals),
+        spread=float(known_totals.std()) if known_totals.size else None,
     )
 
 
 def scores(rows: Iterable[Row], runs: int) -> Matrix:
-    """Scores of rows; a missing grade is NaN, like a grade without a score."""
-    scores_by_run = [
-        {grade.run: grade.score for grade in row.grades if grade.score is not None} for row in rows
-    ]
-    return np.array(
-        [[run_scores.get(run, np.nan) for run in range(runs)] for run_scores in scores_by_run]
-    ).reshape(len(scores_by_run), runs)
+    """Scores of rows, of shape (rows, runs); a missing grade is NaN, like a grade without a score."""
+    lines = []
+    for row in rows:
+        score_by_run = {grade.run: grade.score for grade in row.grades if grade.score is not None}
+        lines.append([score_by_run.get(run, np.nan) for run in range(runs)])
+    return np.array(lines, dtype=np.float64).reshape(len(lines), runs)
 
 
 def line(name: str, values: Matrix, pictures: Sequence[str] = ()) -> ScoreLine:
     """Line of a group: the mean of each run over its scored questions, then the mean over runs.
 
-    Questions about the same picture have the same text in `pictures`, "" for an unknown picture.
+    `values` are scores from 0 to 1, as `scores` returns them. Questions about the same picture have the same text in
+    `pictures`, "" for an unknown picture.
     """
     unscored = np.isnan(values)
     worst = _mean(_run_means(np.where(unscored, 0.0, values)))
     best = _mean(_run_means(np.where(unscored, 1.0, values)))
     ends = mean_ends(values, pictures)
-    low, high = percent(possible(ends, worst / 100, best / 100)) if ends else (None, None)
+    low, high = percent_ends(possible_ends(ends, worst / 100, best / 100)) if ends else (None, None)
     return ScoreLine(
         name=name,
         n=len(values),
         unscored=int(unscored.sum()),
-        mean=_known(_mean(_run_means(values))),
+        mean=_none_if_nan(_mean(_run_means(values))),
         low=low,
         high=high,
         worst=worst,
@@ -356,12 +359,12 @@ def difference(
 
     Differences as large, or of half the scale, may have been missed by chance; where nothing differs, any may.
     """
-    column = np.array(values, dtype=np.float64).reshape(-1, 1)
+    column = np.array(values, dtype=np.float64).reshape(-1, 1)  # one run
     reach = max(largest, LEAST_MISSED) if largest else 1.0
     mean = _mean(_run_means(column))
     ends = mean_ends(column, pictures, Ends(-reach, reach), Ends(-1.0, 1.0))
-    low, high = percent(ends) if ends else (None, None)
-    return ScoreLine(name, len(column), 0, _known(mean), low, high, mean, mean)
+    low, high = percent_ends(ends) if ends else (None, None)
+    return ScoreLine(name, len(column), 0, _none_if_nan(mean), low, high, mean, mean)
 
 
 def _run_means(values: Matrix) -> NDArray[np.float64]:
@@ -383,25 +386,33 @@ def _mean(run_means: NDArray[np.float64]) -> float:
     return float(known.mean()) if known.size else np.nan
 
 
-def _known(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
+
+
+class _Remembered(NamedTuple):
+    """A result of a function, with its arguments: while they live, no other object has their identities."""
+
+    args: tuple[Any, ...]
+    result: Any
 
 
 def remembered(function: F) -> F:
     """Decorates a function of a report, to call it once: a report never changes, and is known by its identity."""
-    results: dict[tuple[int, ...], tuple[tuple[Any, ...], Any]] = {}
+    results: dict[tuple[int, ...], _Remembered] = {}
 
     @wraps(function)
-    def remembering(*args: Any) -> Any:
+    def call_once(*args: Any) -> Any:
         key = tuple(map(id, args))
         if key not in results:
             result = function(*args)
-            for old in list(results)[: len(results) + 1 - _REMEMBERED]:
-                results.pop(old, None)
-            results[key] = (args, result)
-        return results[key][1]
+            surplus = max(0, len(results) + 1 - _MOST_REMEMBERED)
+            for old_key in list(results)[:surplus]:
+                results.pop(old_key, None)  # Another thread may have done so.
+            results[key] = _Remembered(args, result)
+        return results[key].result
 
-    return cast(F, remembering)
+    return cast(F, call_once)
 
 
 NO_SCORE = "No score"
@@ -440,6 +451,7 @@ def csv_bytes(
 
 
 def missing_csv(report: Report) -> bytes:
+    """Table of the questions without an answer."""
     missing = [row.question for row in report.rows if not row.answered]
     rows = ((question.id, " ".join(question.groups), question.text) for question in missing)
     return csv_bytes(["id", "groups", "question"], rows)
@@ -461,9 +473,8 @@ def safe_name(text: str) -> str:
 def audit(report: Report) -> bytes:
     """Lossless JSONL, in ASCII since replies may not fit into UTF-8: the report without its rows, then each row."""
     head = asdict(replace(report, rows=(), judge=report.judge.public))
-    return "".join(json.dumps(line) + "\n" for line in (head, *map(asdict, report.rows))).encode(
-        "ascii"
-    )
+    records = [head, *map(asdict, report.rows)]
+    return "".join(json.dumps(record) + "\n" for record in records).encode("ascii")
 
 
 NO_AUDIT = (

@@ -49,11 +49,13 @@ def line_sheet(
     `has_words`: whether pages translate the names, which aren't those of models. `fields` are others of the sheet.
     """
     all_lines = [*lines]
-    rows = [{"name": label(line.name), "n": line.n, **_score("mean", line)} for line in all_lines]
-    numbers = [_column("mean", measure), *_unscored(rows, "mean")]
+    rows = [
+        {"name": label(line.name), "n": line.n, **_score_cells("mean", line)} for line in all_lines
+    ]
+    score_columns = [_score_column("mean", measure), *_unscored_columns(rows, "mean")]
     places = max((line.places for line in all_lines), default=1)
     columns = [Column("name", head, has_words=has_words), Column("n", "n", "count")]
-    columns += [replace(column, places=places) for column in numbers]
+    columns += [replace(column, places=places) for column in score_columns]
     return Sheet(name, title, pd.DataFrame(rows), tuple(columns), **fields)
 
 
@@ -66,19 +68,22 @@ def tree_sheet(
     **fields: Any,
 ) -> Sheet:
     """Sheet with a row for each node from Overall down, and a column for each tree; the first tree has every node."""
-    first, *beside = trees.values()
-    others = [{_place(path): node.line for path, node in _paths(tree)} for tree in beside]
-    keys = [_key(words) for words in trees]
+    first_tree, *other_trees = trees.values()
+    other_lines = [
+        {_names_of(path): path[-1].line for path in _node_paths(tree)} for tree in other_trees
+    ]
+    keys = [_column_key(words) for words in trees]
     rows = []
-    for path, node in _paths(first):
-        row = {"level": len(path) - 1, "name": label(node.line.name), "n": node.line.n}
-        row |= _score(keys[0], node.line)
-        for key, known in zip(keys[1:], others, strict=True):
-            row |= _score(key, known.get(_place(path)))
+    for path in _node_paths(first_tree):
+        line = path[-1].line
+        row = {"level": len(path) - 1, "name": label(line.name), "n": line.n}
+        row |= _score_cells(keys[0], line)
+        for key, line_by_names in zip(keys[1:], other_lines, strict=True):
+            row |= _score_cells(key, line_by_names.get(_names_of(path)))
         rows.append(row)
     columns = [Column("name", head, has_words=True), Column("n", "n", "count")]
-    columns += [_column(key, words) for key, words in zip(keys, trees, strict=True)]
-    columns += _unscored(rows, keys[0])
+    columns += [_score_column(key, words) for key, words in zip(keys, trees, strict=True)]
+    columns += _unscored_columns(rows, keys[0])
     return Sheet(name, title, pd.DataFrame(rows), tuple(columns), level="level", **fields)
 
 
@@ -97,7 +102,7 @@ def no_answer_sheet(lines: Sequence[ScoreLine]) -> Sheet:
 
 
 def sheet_files(stem: str, sheets: Sequence[Sheet]) -> dict[str, Callable[[], bytes]]:
-    """Makers of files by name: each sheet as CSV, and all sheets in one for a paper, for a README and for programs."""
+    """Makers of files by name: each sheet as CSV, and all together for a paper, for a README and for programs."""
     files: dict[str, Callable[[], bytes]] = {
         f"{stem}-{sheet.name}.csv": partial(_csv_file, sheet) for sheet in sheets
     }
@@ -111,30 +116,29 @@ def _csv_file(sheet: Sheet) -> bytes:
     return as_csv(sheet).encode("utf-8-sig")
 
 
-def _paths(
-    node: ScoreTree, above: Sequence[ScoreTree] = ()
-) -> Iterator[tuple[Sequence[ScoreTree], ScoreTree]]:
-    """Yields each node with those above it and itself."""
+def _node_paths(node: ScoreTree, above: Sequence[ScoreTree] = ()) -> Iterator[Sequence[ScoreTree]]:
+    """Yields the path to each node, from the root to the node itself."""
     path = (*above, node)
-    yield path, node
+    yield path
     for child in node.children:
-        yield from _paths(child, path)
+        yield from _node_paths(child, path)
 
 
-def _place(path: Sequence[ScoreTree]) -> tuple[str, ...]:
+def _names_of(path: Sequence[ScoreTree]) -> tuple[str, ...]:
     return tuple(node.line.name for node in path)
 
 
-def _key(words: str) -> str:
+def _column_key(words: str) -> str:
+    """Key of a tree's column, other than those of the sheet's own columns."""
     key = words.lower().replace(" ", "_")
     return f"{key}_" if key in ("level", "name", "n") else key
 
 
-def _column(key: str, head: str) -> Column:
+def _score_column(key: str, head: str) -> Column:
     return Column(key, head, "score", f"{key}_low", f"{key}_high", bar=True)
 
 
-def _score(key: str, line: ScoreLine | None) -> dict[str, float | None]:
+def _score_cells(key: str, line: ScoreLine | None) -> dict[str, float | None]:
     if line is None:
         return dict.fromkeys((key, f"{key}_low", f"{key}_high"))
     return {
@@ -147,7 +151,7 @@ def _score(key: str, line: ScoreLine | None) -> dict[str, float | None]:
     }
 
 
-def _unscored(rows: Sequence[Mapping[str, Any]], key: str) -> list[Column]:
+def _unscored_columns(rows: Sequence[Mapping[str, Any]], key: str) -> list[Column]:
     """Columns of the number of unscored answers, and of the mean's possible range; no column if all are scored."""
     if not any(row[f"{key}_unscored"] for row in rows):
         return []

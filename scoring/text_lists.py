@@ -13,7 +13,7 @@ _NUMBER = r"-?\d{1,15}(?:\.\d{1,15})?"
 _MEMBER = rf"(?:{_TEXT}|{_NUMBER})"
 _LIST = re.compile(rf"\s*\[\s*{_MEMBER}(?:\s*+,\s*+{_MEMBER})*+\s*+,?\s*+\]\s*", re.DOTALL)
 _MEMBERS = re.compile(rf"(?<=[\s,\[]){_MEMBER}(?=[\s,\]])", re.DOTALL)
-_NUMPY = re.compile(rf"\s*\[\s*(?:{_TEXT})(?:\s++(?:{_TEXT}))++\s*\]\s*", re.DOTALL)
+_NUMPY_LIST = re.compile(rf"\s*\[\s*(?:{_TEXT})(?:\s++(?:{_TEXT}))++\s*\]\s*", re.DOTALL)
 _TEXTS = re.compile(rf"(?<=[\s\[])(?:{_TEXT})", re.DOTALL)
 _PAIR = rf"(?:{_TEXT})\s*+:\s*+{_MEMBER}"
 _RECORD = re.compile(rf"\s*\{{\s*{_PAIR}(?:\s*+,\s*+{_PAIR})*+\s*+,?\s*+\}}\s*", re.DOTALL)
@@ -26,9 +26,9 @@ def listed_texts(cell: str) -> tuple[str, ...] | None:
     if _EMPTY.fullmatch(cell):
         return ()
     if _LIST.fullmatch(cell):
-        return tuple(_unquoted(match[0]) for match in _MEMBERS.finditer(cell))
-    if _NUMPY.fullmatch(cell):
-        return tuple(_unquoted(match[0]) for match in _TEXTS.finditer(cell))
+        return tuple(_unquote(match[0]) for match in _MEMBERS.finditer(cell))
+    if _NUMPY_LIST.fullmatch(cell):
+        return tuple(_unquote(match[0]) for match in _TEXTS.finditer(cell))
     return None
 
 
@@ -36,31 +36,35 @@ def named_texts(cell: str) -> Mapping[str, str] | None:
     """Texts of a record that is written as text, by name; None if the cell holds no such record."""
     if not _RECORD.fullmatch(cell):
         return None
-    return {_unquoted(match[1]): _unquoted(match[2]) for match in _PAIRS.finditer(cell)}
+    return {_unquote(match[1]): _unquote(match[2]) for match in _PAIRS.finditer(cell)}
 
 
-def _unquoted(literal: str) -> str:
-    """Value of a quoted text or number; nothing else can be in it: no name, call or nesting."""
+def _unquote(literal: str) -> str:
+    """Value of a quoted text or number; nothing else can be in it: no name, call or nesting.
+
+    A text that neither JSON nor Python can read keeps its escapes.
+    """
     if literal[0] not in "'\"":
         return literal
-    for read in (_of_json, _of_python):
+    for read in (_read_json, _read_python):
         try:
-            return _stored(read(literal))
+            return _storable(read(literal))
         except (ValueError, SyntaxError):
             continue
     return literal[1:-1]
 
 
-def _of_json(literal: str) -> str:
+def _read_json(literal: str) -> str:
     """Text in JSON, which writes an emoji as two escapes and may write a slash as an escape. Raises ValueError."""
     return str(json.loads(literal, strict=False))
 
 
-def _of_python(literal: str) -> str:
+def _read_python(literal: str) -> str:
+    """Text in Python, also with line breaks in it, which Python would refuse. Raises ValueError and SyntaxError."""
     return str(ast.literal_eval(literal.replace("\n", "\\n")))
 
 
-def _stored(text: str) -> str:
+def _storable(text: str) -> str:
     """Text with a replacement character for signs that no database holds: NUL, and half of a pair of escapes."""
     return (
         text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")

@@ -23,7 +23,7 @@ from arena.io.images import MAX_BYTES
 from arena.live.queue import KEEPALIVE_SECONDS
 from arena.server.connections import (
     HEAD_SECONDS,
-    LEAST_READ,
+    LEAST_READING_RATE,
     MOST_SOCKETS,
     NETWORK_SOCKETS,
     READ_SECONDS,
@@ -90,7 +90,7 @@ def test_addresses_of_the_sixth_version_are_told_as_browsers_take_them(
         "PORT": "7001",
     }.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(app.uvicorn_server, "listening", lambda _: lambda *_: None)
+    monkeypatch.setattr(app.uvicorn_server, "bind", lambda _: lambda *_: None)
     app.main()
     assert "Stereoscope is at http://[::1]:7001\n" in capfd.readouterr().err
 
@@ -118,7 +118,7 @@ def test_garbage_is_collected_while_it_serves(monkeypatch, tmp_path):
     monkeypatch.setenv("DEMO_BANK", "off")
     collected: list[bool] = []
     monkeypatch.setattr(
-        app.uvicorn_server, "listening", lambda _: lambda *_: collected.append(gc.isenabled())
+        app.uvicorn_server, "bind", lambda _: lambda *_: collected.append(gc.isenabled())
     )
     gc.disable()
     assert app.main() == 0 and collected == [True]
@@ -216,7 +216,7 @@ def test_the_limits_on_the_host_page_are_the_programs():
         f"a form with pictures {2 * MAX_BYTES // mega} MB |",
         f"within {HEAD_SECONDS:.0f} seconds |",
         f"| {NETWORK_SOCKETS} for a network, {MOST_SOCKETS:,} in all",
-        f"| cut off after {READ_SECONDS:.0f} seconds below {LEAST_READ // kilo} kB a second |",
+        f"| cut off after {READ_SECONDS:.0f} seconds below {LEAST_READING_RATE // kilo} kB a second |",
         f"| below {VOTES_ROOM // (kilo * mega)} GB uploads, scoring and own images are refused",
         f"Below {LEAST_FREE_BYTES // mega} MB the server isn't ready |",
         f"committed every {EVERY.total_seconds():.0f} seconds",

@@ -39,7 +39,7 @@ from scoring.people import text_metrics
 from scoring.report import Question
 from scoring.rules import short_answers, vqa_accuracy
 from scoring.rules.base import Item
-from scoring.rules.judging import extracted
+from scoring.rules.judging import copied_answer
 from scoring.rules.kinds import KINDS
 from scoring.rules.toolkit_letters import READERS as LETTER_READERS
 from scoring.text_lists import listed_texts
@@ -239,11 +239,13 @@ READERS: dict[str, Callable[[str], object]] = {
     "neutralise": injection.neutralise,
     "names in a caption": lambda text: lacking(text, (f"{text} b", f"b|{text}")),
     "attacks": lambda text: injection.flags(text, QUESTION),
-    "another truth": lambda text: injection.swapped(QUESTION, text, [Question("2", "", text, ())]),
-    "a marked response": visit_bench.marked,
+    "another truth": lambda text: injection.with_swapped_truth(
+        QUESTION, text, [Question("2", "", text, ())]
+    ),
+    "a marked response": visit_bench.mark_letters,
     "reference answers": listed_texts,
-    "VQA answers unwrapped": short_answers.unwrapped,
-    "VQA accuracy": lambda text: vqa_accuracy.consensus(text, (text, "cat")),
+    "VQA answers unwrapped": short_answers.unwrap_answer,
+    "VQA accuracy": lambda text: vqa_accuracy.consensus_accuracy(text, (text, "cat")),
     "two short answers": lambda text: short_answers.short_answer(text, ("cat",)),
     "letters of toolkits": lambda text: [read(text, ANIMALS) for read in LETTER_READERS.values()],
     "rules of vlmevalkit": rules("vlmevalkit", *PLAIN_RULES),
@@ -253,7 +255,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "our formulas": rules("strict", "number", **{"as": "formula"}),
     "formulas of vlmevalkit": rules("vlmevalkit", "number", **{"as": "formula"}),
     "our parts of a text": rules("strict", "text", compare="contains"),
-    "a judge's short answer": extracted,
+    "a judge's short answer": copied_answer,
     "ids": lambda text: uploads._normal(text) + folded(text),
     "a cell of a CSV": csv_text.safe_cell,
     "a message": data_urls.without_data_urls,

@@ -104,7 +104,7 @@ class CampaignAdmin(SeatAdmin):
         message = super().bring_participants(operator, name, records)
         # The confirmed votes may be all that the campaign needs, so that it ends now.
         with suppress(CampaignError):
-            self.states.fresh(self.store.get(name))
+            self.states.read_now(self.store.get(name))
         return message
 
     def loss_note(self, campaign: Campaign) -> Note:
@@ -123,7 +123,10 @@ class CampaignAdmin(SeatAdmin):
         if checks:
             check_sentence = f"{plural(checks, 'check item')} to test attention."
         else:
-            check_sentence = "No check items, so nobody's attention is tested. Import some: python -m arena items checks DIR."
+            check_sentence = (
+                "No check items, so nobody's attention is tested. "
+                "Import some: python -m arena items checks DIR."
+            )
         return [
             f"{campaign.name}: {plural(len(layout.models), 'model')}, {plural(tuples, 'tuple')}, "
             f"at most {plural(most_votes, 'vote')}. It stops at {spec.stop.votes:,}.",
@@ -188,7 +191,7 @@ class CampaignAdmin(SeatAdmin):
             state = self.states.state_of(campaign)
         except CampaignError as error:
             return replace(without_votes, problem=str(error))
-        looked = state.looked
+        looked = state.last_look
         orders = looked.orders if looked else ()
         half_width = None
         if looked and not isnan(looked.half_width):

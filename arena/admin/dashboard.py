@@ -15,7 +15,7 @@ from arena.admin.checklist import ChecklistEntry, checklist
 from arena.admin.flagged import FlaggedVoter, flagged_voters
 from arena.admin.moderation import HiddenItem, Uploads, hidden_items, uploads
 from arena.admin.projects import ProjectAdmin, ProjectStanding
-from arena.battles.tables import BATTLE, CHOSEN
+from arena.battles.tables import BATTLE, HAS_CHOICE
 from arena.budget import Budget, Total
 from arena.database import EPOCH, Database, now
 from arena.fraud.eligibility import official_board
@@ -132,7 +132,7 @@ class DashboardService:
                 checklist=checklist(self.settings, connection, live_models),
                 live_models=live_models,
                 live_problems=self.live_models.problems,
-                failed_models=self.live_models.failed,
+                failed_models=self.live_models.load_errors,
                 days=_days(connection, present),
                 queues=queues,
                 stopped=stopped,
@@ -161,10 +161,10 @@ def _days(connection: Connection, present: datetime) -> dict[date, int]:
     """Returns the number of choices by day. Days are counted from 1970 (UTC) up to the last line."""
     today = (present - EPOCH) // _DAY
     voted_at = type_coerce(BATTLE.c.voted_at, BigInteger)  # microseconds since 1970
-    first_vote = connection.scalar(select(func.min(voted_at)).where(CHOSEN))
+    first_vote = connection.scalar(select(func.min(voted_at)).where(HAS_CHOICE))
     voted_day = (voted_at // _DAY_MICROSECONDS).label("day")
     is_recent = BATTLE.c.voted_at >= EPOCH + (today - MOST_DAYS + 1) * _DAY
-    query = select(voted_day, func.count()).where(CHOSEN, is_recent).group_by(voted_day)
+    query = select(voted_day, func.count()).where(HAS_CHOICE, is_recent).group_by(voted_day)
     choices = Counter({day: number for day, number in connection.execute(query)})
     all_days = 0 if first_vote is None else today - first_vote // _DAY_MICROSECONDS + 1
     shown_days = min(max(all_days, LEAST_DAYS), MOST_DAYS)

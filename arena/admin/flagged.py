@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from arena.battles.tables import BATTLE, CHOSEN
+from arena.battles.tables import BATTLE, HAS_CHOICE
 from arena.fraud.flags import FlagRow
 from arena.items.store import ITEM, MODEL
 from arena.types import grouped
@@ -74,7 +74,7 @@ def flagged_voters(connection: Connection, flags: Iterable[FlagRow]) -> tuple[Fl
 
 
 def _flagged_voter(connection: Connection, voter: int, flags: tuple[FlagRow, ...]) -> FlaggedVoter:
-    is_own_vote = CHOSEN & (BATTLE.c.voter_id == voter)
+    is_own_vote = HAS_CHOICE & (BATTLE.c.voter_id == voter)
     number = connection.execute(select(func.count()).where(is_own_vote)).scalar_one()
     latest = _VOTES.where(is_own_vote).order_by(BATTLE.c.voted_at.desc()).limit(MOST_VOTES)
     votes = [

@@ -30,7 +30,7 @@ from arena.database import Database, counter, now
 from arena.formats.base import Vote
 from arena.formats.native import STEREOSCOPE
 from arena.formats.parquet import write_columns
-from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters, like_a_crowd
+from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, crowd_pairs, flagged_voters
 from arena.items.alike import alike_keys
 from arena.items.store import model_names
 from arena.live.exported_votes import bank_votes, exported_marks, exported_vote, live_votes
@@ -63,7 +63,7 @@ _COLUMNS = (
 )
 
 
-class ExportCounts(NamedTuple):
+class PublicCounts(NamedTuple):
     """The numbers of an export."""
 
     votes: int
@@ -100,14 +100,14 @@ class PublicFiles:
             self._written_at = time.monotonic()
 
 
-def write_export(database: Database, folder: Path) -> ExportCounts:
+def write_export(database: Database, folder: Path) -> PublicCounts:
     """Writes the files into a folder, each whole or not at all. Raises DatabaseError, RowsError and OSError."""
     publish_votes(database)
     voters = _voter_keys(database)
     with database.read() as connection:
         rows = _export_rows(connection, voters)
     columns = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
-    counts = ExportCounts(
+    counts = PublicCounts(
         votes=len(rows),
         voters=len(set(columns["voter"])),
         models=len({*columns["model_a"], *columns["model_b"]}),
@@ -152,7 +152,7 @@ def _export_rows(connection: Connection, voters: Mapping[int, str]) -> list[tupl
         vote = exported_vote(
             row, models, pictures, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}"
         )
-        a, b = marks.of(row)
+        a, b = marks.sides(row)
         rows.append(
             (
                 *STEREOSCOPE.row(vote).values(),
@@ -192,7 +192,7 @@ def _load_flags(connection: Connection) -> _Flags:
     flags = _Flags(voters=set(), crowds=set())
     for table in (VOTER_FLAG, COUNTED_FLAG):
         flags.voters.update(connection.scalars(flagged_voters(table)))
-        pairs = connection.execute(like_a_crowd(table))
+        pairs = connection.execute(crowd_pairs(table))
         flags.crowds.update((row.voter_id, row.model_id) for row in pairs)
     return flags
 
@@ -206,7 +206,7 @@ def _remove_abandoned(folder: Path) -> None:
                 shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _card(columns: Mapping[str, Sequence[Any]], counts: ExportCounts) -> str:
+def _card(columns: Mapping[str, Sequence[Any]], counts: PublicCounts) -> str:
     """Returns the data card: `public_card.md` with this export's numbers."""
     days = [datetime.fromtimestamp(moment, UTC).date().isoformat() for moment in columns["time"]]
     sources = Counter(columns["source"])

@@ -1,7 +1,7 @@
 """Owner's board: a project's progress, its yield as in VisIT-Bench's Table 2, minutes, and each person's work."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from math import ceil
 from statistics import fmean, median, pstdev
@@ -17,6 +17,7 @@ from arena.authoring.events import (
     DraftEvent,
     EventKind,
     Instruction,
+    Judged,
     Pass,
     Verification,
 )
@@ -31,9 +32,10 @@ from arena.seats.sheet import SeatWork
 from arena.seats.task import FEWEST_TIMED
 from arena.types import grouped
 
-CHECKED = 0.5
+CHECKED_SHARE = 0.5
+"""The share of a family's accepted questions that an operator checks."""
 MOST_CHECKED = 100
-"""CHECKED, MOST_CHECKED: the share of a family's accepted questions that an operator checks, and their limit."""
+"""The most questions of a family that an operator checks."""
 Metric = Literal["correct", "caption", "answer", "other"]
 _METRICS: tuple[Metric, ...] = ("correct", "caption", "answer", "other")
 
@@ -133,14 +135,13 @@ def family_rows(drafts: Sequence[Draft], spec: ProjectSpec) -> list[FamilyRow]:
 
 def yield_table(drafts: Iterable[Draft]) -> list[YieldRow]:
     """Counts the first judgement of each item, as the paper does: its authors returned no item for another try."""
-    judged: list[tuple[bool, str]] = []
+    single: list[Judged] = []
+    multi: list[Judged] = []
     for draft in drafts:
         if draft.state.judgements and draft.state.instruction:
-            judged.append((len(draft.state.instruction.pictures) > 1, draft.state.judgements[0]))
-    everything = [judgement for _, judgement in judged]
-    single = [judgement for is_multi, judgement in judged if not is_multi]
-    multi = [judgement for is_multi, judgement in judged if is_multi]
-    groups = [everything, single, multi]
+            group = multi if len(draft.state.instruction.pictures) > 1 else single
+            group.append(draft.state.judgements[0])
+    groups = [[*single, *multi], single, multi]
     counts = [
         Counter(judgement if judgement in _METRICS else "other" for judgement in group)
         for group in groups
@@ -148,8 +149,11 @@ def yield_table(drafts: Iterable[Draft]) -> list[YieldRow]:
     sizes = np.array([len(group) for group in groups])
     rows = []
     for metric in _METRICS:
-        of_metric = shares(np.array([count[metric] for count in counts]), sizes)
-        rows.append(YieldRow(metric, *of_metric))
+        hits = np.array([count[metric] for count in counts])
+        overall, single_share, multi_share = shares(hits, sizes)
+        rows.append(
+            YieldRow(metric=metric, overall=overall, single=single_share, multi=multi_share)
+        )
     return rows
 
 
@@ -163,6 +167,7 @@ def quality_rows(drafts: Sequence[Draft], spec: ProjectSpec) -> list[QuestionQua
 
 
 def _quality(family: str, drafts: Iterable[Draft]) -> QuestionQuality:
+    """Returns the row of these drafts; `family` is "" for all."""
     states = [draft.state for draft in drafts]
     accepted = [state for state in states if state.step == "accepted" and state.instruction]
     judged = [state.judgements[0] for state in states if state.judgements]
@@ -192,16 +197,16 @@ def _spread(options: Iterable[str]) -> float:
 
 
 def _checks_wanted(states: Iterable[DraftState]) -> int:
-    """Returns the number of these items that an operator checks: half of those once accepted, 100 at most."""
-    there = sum(state.step == "accepted" or state.check is not None for state in states)
-    return min(MOST_CHECKED, ceil(CHECKED * there))
+    """Returns the number of these items that an operator checks: half of those ever accepted, 100 at most."""
+    once_accepted = sum(state.step == "accepted" or state.check is not None for state in states)
+    return min(MOST_CHECKED, ceil(CHECKED_SHARE * once_accepted))
 
 
 def due_checks(drafts: Iterable[Draft], project: Campaign) -> list[Draft]:
     """Returns the accepted questions that an operator has yet to check, drawn by lot within each family."""
     if not project_of(project.spec).is_choice:
         return []
-    draw = project.key.hex()
+    lot_key = project.key.hex()
     due = []
     for family in grouped((draft.family, draft) for draft in drafts).values():
         states = [draft.state for draft in family]
@@ -209,7 +214,7 @@ def due_checks(drafts: Iterable[Draft], project: Campaign) -> list[Draft]:
         left = [
             draft for draft in family if draft.state.step == "accepted" and not draft.state.check
         ]
-        due += sorted(left, key=lambda draft: lot(draw, draft.id))[: max(missing, 0)]
+        due += sorted(left, key=lambda draft: lot(lot_key, draft.id))[: max(missing, 0)]
     return due
 
 
@@ -221,11 +226,11 @@ def step_minutes(drafts: Iterable[Draft]) -> list[StepMinutes]:
         "answer": [],
         "verdict": [],
     }
-    for event in _by_people(drafts):
+    for event in _work_events(drafts):
         minutes[KIND_OF[type(event.value)]].append(_minutes(event))
     return [
-        StepMinutes(kind, len(took), median(took) if took else None, sum(took))
-        for kind, took in minutes.items()
+        StepMinutes(kind, len(durations), median(durations) if durations else None, sum(durations))
+        for kind, durations in minutes.items()
     ]
 
 
@@ -248,25 +253,26 @@ def agreement(drafts: Iterable[Draft]) -> float | None:
 
 def person_rows(drafts: Sequence[Draft], seats: Iterable[Seat]) -> list[PersonRow]:
     """Returns a row for each seat, in order of arrival."""
-    kinds = Counter((event.seat, type(event.value)) for draft in drafts for event in draft.events)
+    events = [event for draft in drafts for event in draft.events]
+    counts = Counter((event.seat, type(event.value)) for event in events)
     minutes: defaultdict[int | None, float] = defaultdict(float)
-    for event in _by_people(drafts):
+    for event in _work_events(drafts):
         minutes[event.seat] += _minutes(event)
     fates = [fate for draft in drafts for fate in _fates(draft)]
-    agreement = agreement_with_rest(_verdicts(drafts))
+    agreements = agreement_with_rest(_verdicts(drafts))
     rows = []
     for seat in seats:
-        own_fates = [is_accepted for author, is_accepted in fates if author == seat.id]
+        own_fates = [fate.is_accepted for fate in fates if fate.seat == seat.id]
         (accepted,) = shares(np.array([sum(own_fates)]), np.array([len(own_fates)]))
-        with_rest = agreement.get(seat.id, RestAgreement())
+        with_rest = agreements.get(seat.id, RestAgreement())
         rows.append(
             PersonRow(
                 person=seat.person,
-                instructions=kinds[seat.id, Instruction],
-                captions=kinds[seat.id, Captions],
-                answers=kinds[seat.id, DraftAnswer],
-                verdicts=kinds[seat.id, Verification],
-                passed=kinds[seat.id, Pass],
+                instructions=counts[seat.id, Instruction],
+                captions=counts[seat.id, Captions],
+                answers=counts[seat.id, DraftAnswer],
+                verdicts=counts[seat.id, Verification],
+                passed=counts[seat.id, Pass],
                 accepted=accepted,
                 agreed=with_rest.agreed,
                 others=with_rest.others,
@@ -280,13 +286,13 @@ def seat_work(drafts: Sequence[Draft], seats: Iterable[Seat]) -> dict[int, SeatW
     """Returns the work of each seat, for `seats.sheet.pay_sheet`."""
     last: dict[int | None, datetime] = {}
     steps: Counter[int | None] = Counter()
-    for event in _by_people(drafts):
+    for event in _work_events(drafts):
         steps[event.seat] += 1
         last[event.seat] = max(event.at, last.get(event.seat, event.at))
-    agreement = agreement_with_rest(_verdicts(drafts))
+    agreements = agreement_with_rest(_verdicts(drafts))
     work = {}
     for seat in seats:
-        with_rest = agreement.get(seat.id, RestAgreement())
+        with_rest = agreements.get(seat.id, RestAgreement())
         work[seat.id] = SeatWork(
             votes=steps[seat.id],
             last=last.get(seat.id),
@@ -296,7 +302,7 @@ def seat_work(drafts: Sequence[Draft], seats: Iterable[Seat]) -> dict[int, SeatW
     return work
 
 
-def _by_people(drafts: Iterable[Draft]) -> Iterable[DraftEvent]:
+def _work_events(drafts: Iterable[Draft]) -> Iterable[DraftEvent]:
     """Yields the events of seats, except passes."""
     for draft in drafts:
         for event in draft.events:
@@ -305,17 +311,24 @@ def _by_people(drafts: Iterable[Draft]) -> Iterable[DraftEvent]:
 
 
 def _minutes(event: DraftEvent) -> float:
-    return (event.at - event.began_at).total_seconds() / 60 if event.began_at else 0.0
+    """Returns the minutes from a step's claim to its end; 0 without a claim."""
+    if event.began_at is None:
+        return 0.0
+    return (event.at - event.began_at).total_seconds() / 60
 
 
 def _verdicts(drafts: Iterable[Draft]) -> Mapping[tuple[int, int], list[tuple[int, str]]]:
-    """Returns (seat, verdict) by draft and answer; for a question (seat, letter), its author's key among them."""
+    """Returns pairs of a seat and its verdict by draft and number of the answer.
+
+    For a question, the verdict is the chosen letter, and its author's key is one of them.
+    """
     verdicts: dict[tuple[int, int], list[tuple[int, str]]] = {}
     for draft in drafts:
         answers = 0
         for event in draft.events:
             value = event.value
-            answers += isinstance(value, DraftAnswer)
+            if isinstance(value, DraftAnswer):
+                answers += 1
             if event.seat is None:
                 continue
             if isinstance(value, Instruction) and value.options:
@@ -326,16 +339,23 @@ def _verdicts(drafts: Iterable[Draft]) -> Mapping[tuple[int, int], list[tuple[in
     return verdicts
 
 
-def _fates(draft: Draft) -> Iterable[tuple[int, bool]]:
-    """Yields (seat, whether the item was accepted) for each part of a draft with a decided fate.
+class _Fate(NamedTuple):
+    """The fate of a part of a draft."""
+
+    seat: int
+    is_accepted: bool
+
+
+def _fates(draft: Draft) -> Iterator[_Fate]:
+    """Yields the fate of each part that a seat wrote, if it is decided.
 
     A part that was replaced has failed. The last part of an open draft is undecided.
     """
     for kind in (Instruction, Captions, DraftAnswer):
         authors = [event.seat for event in draft.events if isinstance(event.value, kind)]
-        fates = [False] * (len(authors) - 1)
-        if not draft.state.is_open:
-            fates.append(draft.state.step == "accepted")
-        for seat, fate in zip(authors, fates, strict=False):
+        *replaced, last = authors or [None]
+        for seat in replaced:
             if seat is not None:
-                yield seat, fate
+                yield _Fate(seat, False)
+        if last is not None and not draft.state.is_open:
+            yield _Fate(last, draft.state.step == "accepted")

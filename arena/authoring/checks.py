@@ -11,9 +11,9 @@ from arena.errors import VoterError
 from arena.types import folded
 
 SIMILAR_TEXT = 0.8
+"""The least Jaccard index of the tokens of two similar instructions."""
 SIMILAR_PICTURE = 6
-"""SIMILAR_TEXT: the least Jaccard index of tokens of similar instructions. SIMILAR_PICTURE: the most different bits
-of 64 of similar pictures."""
+"""The most bits, of 64, in which the hashes of two similar pictures differ."""
 LONGEST = {
     "instruction": 2000,
     "caption": 5000,
@@ -32,10 +32,11 @@ class DraftError(VoterError):
 
 
 def tokens(text: str) -> list[str]:
+    """Returns the words of a text in lower case; each sign of a script without blanks is one."""
     return _TOKEN.findall(text.lower())
 
 
-def written(name: str, text: str, field: str) -> str:
+def check_text(name: str, text: str, field: str) -> str:
     """Returns a text without blanks around it. Raises DraftError, which calls it `name`."""
     text = text.strip()
     if not text:
@@ -84,7 +85,7 @@ def check_credit(number: int, credit: Credit, spec: ProjectSpec) -> None:
 
 def check_caption(number: int, caption: str, answer: str, least: int = LEAST_CAPTION) -> str:
     """Returns a caption as it is stored; `answer` is the author's own, `least` the fewest words. Raises DraftError."""
-    caption = written(f"caption of picture {number}", caption, "caption")
+    caption = check_text(f"caption of picture {number}", caption, "caption")
     words = tokens(caption)
     if answer and set(words) <= set(tokens(answer)):
         raise DraftError(
@@ -103,8 +104,10 @@ def check_caption(number: int, caption: str, answer: str, least: int = LEAST_CAP
 
 def check_options(right: str, wrong: Iterable[str]) -> list[str]:
     """Returns the options of a question, the right one first, without empty wrong ones. Raises DraftError."""
-    options = [written("right answer", folded(right), "option")]
-    options += [written("wrong answer", folded(text), "option") for text in wrong if text.strip()]
+    options = [check_text("right answer", folded(right), "option")]
+    options += [
+        check_text("wrong answer", folded(text), "option") for text in wrong if text.strip()
+    ]
     if len(options) < 2:
         raise DraftError("The question has no wrong answer. Write at least one.")
     if len(options) > MOST_OPTIONS:
@@ -136,29 +139,34 @@ def names_answer(instruction: str, answer: str) -> bool:
 
 def similar_texts(text: str, others: Iterable[str]) -> list[str]:
     """Returns the other texts that have nearly the same words."""
-    mine = set(tokens(text))
-    return [other for other in others if _jaccard(mine, set(tokens(other))) >= SIMILAR_TEXT]
+    words = set(tokens(text))
+    return [other for other in others if _jaccard(words, set(tokens(other))) >= SIMILAR_TEXT]
 
 
-def _jaccard(mine: set[str], other: set[str]) -> float:
-    return len(mine & other) / len(mine | other) if mine or other else 0.0
+def _jaccard(first: set[str], second: set[str]) -> float:
+    either = first | second
+    return len(first & second) / len(either) if either else 0.0
 
 
 def similar_pictures(
-    hashes: Sequence[str], known: Mapping[int, Sequence[str]]
+    hashes: Sequence[str], hashes_by_draft: Mapping[int, Sequence[str]]
 ) -> dict[int, list[int]]:
-    """Returns the drafts with a similar picture by the number of each picture, from 1; `known`: hashes by draft."""
+    """Returns the drafts with a similar picture by the number of each picture, from 1.
+
+    Hashes are those of `io.images.difference_hash`.
+    """
     similar = {}
-    for number, mine in enumerate(hashes, 1):
+    for number, picture in enumerate(hashes, 1):
         drafts = [
             draft
-            for draft, theirs in known.items()
-            if any(_look_alike(mine, other) for other in theirs)
+            for draft, others in hashes_by_draft.items()
+            if any(_look_alike(picture, other) for other in others)
         ]
         if drafts:
             similar[number] = drafts
     return similar
 
 
-def _look_alike(mine: str, other: str) -> bool:
-    return (int(mine, 16) ^ int(other, 16)).bit_count() <= SIMILAR_PICTURE
+def _look_alike(first: str, second: str) -> bool:
+    different_bits = int(first, 16) ^ int(second, 16)
+    return different_bits.bit_count() <= SIMILAR_PICTURE

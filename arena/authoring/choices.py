@@ -4,6 +4,7 @@ import random
 import re
 from collections.abc import Sequence
 from string import ascii_uppercase
+from typing import NamedTuple
 
 from arena.types import folded
 
@@ -14,18 +15,24 @@ LETTERS = ascii_uppercase[:MOST_OPTIONS]
 EMPTY_CELLS = frozenset(("nan", "NaN", "NA", "<NA>", "N/A", "None", "null", "NULL"))
 """Texts that readers of tables take for an empty cell."""
 _COIN = random.SystemRandom()
-_MOST_READ = 2000
-"""Characters of a reply that are read. The model was asked for a letter alone, so more is never needed."""
-_ALONE = re.compile(r"[\W_]*([A-Za-z])[\W_]*")
-_LABEL = re.compile(r"[\W_]*([A-Z])[.:)\]*]")
-_ANNOUNCED = re.compile(r"\b(?i:answer|option|choice)(?: is)?:? ?[*_(\[\"']{0,3}([A-Z])\b")
+_READ_CHARACTERS = 2000
+"""The first characters of a reply, which are read. The model was asked for a letter alone, so more is never needed."""
+_LETTER_ALONE = re.compile(r"[\W_]*([A-Za-z])[\W_]*")
+_LETTER_FIRST = re.compile(r"[\W_]*([A-Z])[.:)\]*]")
+_ANNOUNCED_LETTER = re.compile(r"\b(?i:answer|option|choice)(?: is)?:? ?[*_(\[\"']{0,3}([A-Z])\b")
 
 
-def drawn(right: str, wrong: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """Returns the options in a drawn order, which favours no letter, and the right letter."""
+class ShuffledOptions(NamedTuple):
+    """Options in a drawn order, which favours no letter."""
+
+    options: tuple[str, ...]
+    right_letter: str
+
+
+def shuffle_options(right: str, wrong: Sequence[str]) -> ShuffledOptions:
     options = [right, *wrong]
     _COIN.shuffle(options)
-    return tuple(options), LETTERS[options.index(right)]
+    return ShuffledOptions(tuple(options), LETTERS[options.index(right)])
 
 
 def options_text(options: Sequence[str]) -> str:
@@ -39,17 +46,17 @@ def letter_in(reply: str, options: Sequence[str]) -> str | None:
     The rules are few and safe, since the model was asked for a letter alone. `scoring` reads models' files by many
     more.
     """
-    reply = reply[:_MOST_READ].strip()
+    reply = reply[:_READ_CHARACTERS].strip()
     letters = LETTERS[: len(options)]
     texts = [_plain(option) for option in options]
-    if match := _ALONE.fullmatch(reply):
+    if match := _LETTER_ALONE.fullmatch(reply):
         chosen = {match[1].upper()}
     elif _plain(reply) in texts:
         chosen = {letters[texts.index(_plain(reply))]}
-    elif match := _LABEL.match(reply):
+    elif match := _LETTER_FIRST.match(reply):
         chosen = {match[1]}
     else:
-        chosen = set(_ANNOUNCED.findall(reply))
+        chosen = set(_ANNOUNCED_LETTER.findall(reply))
     if len(chosen) != 1:
         return None
     letter = chosen.pop()

@@ -10,9 +10,10 @@ from arena.authoring.spec import project_of
 from arena.database import DatabaseError
 from arena.seats.campaigns import Campaign, CampaignStore
 
-AT_ONCE = 4
-"""Drafts that models answer at once."""
+MOST_AT_ONCE = 4
+"""The most drafts that models answer at the same time."""
 SWEEP_SECONDS = 600
+"""The interval at which drafts that nobody announced are looked for."""
 
 log = logging.getLogger(__name__)
 
@@ -24,22 +25,22 @@ class DraftWorker:
         self._campaigns = campaigns
         self._drafting = drafting
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._places = asyncio.Semaphore(MOST_AT_ONCE)
         self._answering: set[asyncio.Task[None]] = set()
 
-    def soon(self, campaign: Campaign, draft: int) -> None:
+    def answer_soon(self, campaign: Campaign, draft: int) -> None:
         """Starts the model's answer to a draft that waits for it; may be called in any thread."""
         if self._loop and project_of(campaign.spec).first_model:
-            self._loop.call_soon_threadsafe(self._begin, campaign, draft)
+            self._loop.call_soon_threadsafe(self._start_answer, campaign, draft)
 
-    def _begin(self, campaign: Campaign, draft: int) -> None:
+    def _start_answer(self, campaign: Campaign, draft: int) -> None:
         task = asyncio.create_task(self._answer(campaign, draft))
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
 
     async def _answer(self, campaign: Campaign, draft: int) -> None:
         name = campaign.name
-        async with self._turns:
+        async with self._places:
             try:
                 reason = await self._drafting.answer(campaign, draft)
             except DatabaseError as error:
@@ -65,10 +66,14 @@ class DraftWorker:
         while True:
             try:
                 await asyncio.to_thread(self._drafting.budget.commit_lost)
-                for campaign in await asyncio.to_thread(self._campaigns.all):
-                    if campaign.ended_at is None and project_of(campaign.spec).first_model:
-                        for draft in await asyncio.to_thread(self._drafting.due, campaign):
-                            self._begin(campaign, draft)
+                await self._start_due_answers()
             except DatabaseError as error:
                 log.warning("drafts that wait for an answer were not looked for: %s", error)
             await asyncio.sleep(SWEEP_SECONDS)
+
+    async def _start_due_answers(self) -> None:
+        """Starts the answers to all drafts that wait for one. Raises DatabaseError."""
+        for campaign in await asyncio.to_thread(self._campaigns.all):
+            if campaign.ended_at is None and project_of(campaign.spec).first_model:
+                for draft in await asyncio.to_thread(self._drafting.due, campaign):
+                    self._start_answer(campaign, draft)

@@ -26,7 +26,7 @@ from arena.types import VLM, ModelError, Turn, Usage
 
 PromptName = Literal["draft", "draft_our_images", "blind_our", "blind_our_choice"]
 _FOLDER = Path(__file__).parent / "prompts"
-_PLACE = re.compile("<(caption|instruction|options)>")
+_PLACEHOLDER = re.compile("<(caption|instruction|options)>")
 RESERVE_SECONDS = 0.5
 """The wait before another try, while answers under way have reserved the rest of the budget."""
 NOBODY = "drafts"
@@ -41,38 +41,51 @@ def prompt_digest(name: PromptName) -> str:
     return hashlib.sha256(prompt_file(name)).hexdigest()
 
 
-def draft_prompt(instruction: str, captions: Sequence[str]) -> tuple[str, PromptName]:
-    """Returns a model's prompt and the name of its file; without captions the blind one."""
-    name: PromptName
-    if len(captions) > 1:
-        name = "draft_our_images"
-        caption = "\n".join(f"Image {number}: {text}" for number, text in enumerate(captions, 1))
-    else:
-        name = "draft" if captions else "blind_our"
-        caption = "".join(captions)
-    return _filled(name, {"instruction": instruction, "caption": caption}), name
+class Prompt(NamedTuple):
+    """A prompt, and the name of the file that it was made from."""
+
+    text: str
+    file: PromptName
 
 
-def blind_prompt(instruction: Instruction) -> tuple[str, PromptName]:
-    """Returns the prompt for a model that sees no picture, and the name of its file."""
+def draft_prompt(instruction: str, captions: Sequence[str]) -> Prompt:
+    """Returns the prompt for an answer from captions; without captions the blind one."""
+    values = {"instruction": instruction}
+    if not captions:
+        return _fill("blind_our", values)
+    if len(captions) == 1:
+        return _fill("draft", {**values, "caption": captions[0]})
+    lines = [f"Image {number}: {text}" for number, text in enumerate(captions, 1)]
+    return _fill("draft_our_images", {**values, "caption": "\n".join(lines)})
+
+
+def blind_prompt(instruction: Instruction) -> Prompt:
+    """Returns the prompt for a model that sees no picture."""
     if not instruction.options:
         return draft_prompt(instruction.text, ())
     values = {"instruction": instruction.text, "options": options_text(instruction.options)}
-    return _filled("blind_our_choice", values), "blind_our_choice"
+    return _fill("blind_our_choice", values)
 
 
-def _filled(name: PromptName, values: Mapping[str, str]) -> str:
-    text = prompt_file(name).decode().removesuffix("\n")
-    return _PLACE.sub(lambda place: values[place[1]], text)
+def _fill(file: PromptName, values: Mapping[str, str]) -> Prompt:
+    text = prompt_file(file).decode().removesuffix("\n")
+    return Prompt(_PLACEHOLDER.sub(lambda match: values[match[1]], text), file)
 
 
 class DraftRequest(NamedTuple):
-    """A prompt for a model and the name of its file."""
+    """A prompt for a model, and the kind of event that its answer becomes."""
 
     kind: type[DraftAnswer] | type[BlindAnswer]
     model: str
-    prompt: str
-    file: PromptName
+    prompt: Prompt
+
+
+class _PaidText(NamedTuple):
+    """A model's answer."""
+
+    text: str
+    cost: int
+    """Millionths of a US dollar."""
 
 
 class Drafting:
@@ -80,25 +93,26 @@ class Drafting:
 
     def __init__(self, store: DraftStore, vlm: Callable[[str], VLM], budget: Budget) -> None:
         self._store = store
-        self._load = vlm
+        self._find_vlm = vlm
         self.budget = budget
 
     def most_cost(self, spec: ProjectSpec, state: DraftState) -> int:
         """Returns the most that a draft's answers may cost, in millionths of a US dollar. Raises CatalogueError."""
-        return sum(self._most(request) for request in _requests(spec, state))
+        return sum(self._request_cost(request) for request in _requests(spec, state))
 
     def unpriced(self, spec: ProjectSpec) -> list[str]:
         """Returns the project's models without a price in the models file. Raises CatalogueError."""
         models = filter(None, (spec.model, spec.blind_model))
-        return [model for model in models if self._vlm(model).card.price is None]
+        return [model for model in models if self._bounded_vlm(model).card.price is None]
 
-    def _most(self, request: DraftRequest) -> int:
-        card = self._vlm(request.model).card
-        return most_cost(card, [Turn("user", request.prompt)], card.generation)
+    def _request_cost(self, request: DraftRequest) -> int:
+        """Returns the most that a request may cost, in millionths of a US dollar. Raises CatalogueError."""
+        card = self._bounded_vlm(request.model).card
+        return most_cost(card, [Turn("user", request.prompt.text)], card.generation)
 
-    def _vlm(self, name: str) -> VLM:
+    def _bounded_vlm(self, name: str) -> VLM:
         """Returns a model that a budget can bound. Raises CatalogueError."""
-        vlm = self._load(name)
+        vlm = self._find_vlm(name)
         if vlm.card.visitor_key and vlm.card.price is None:
             raise CatalogueError(
                 f"{name} has its router's price, which a budget can't limit. Give it prompt_price and "
@@ -125,55 +139,55 @@ class Drafting:
         if claimed is None:
             return ""
         requests = _requests(project_of(campaign.spec), claimed.state)
-        awaited, *controls = [await self._value(campaign, request) for request in requests]
+        awaited, *controls = [await self._ask(campaign, request) for request in requests]
         # People wait for the first answer only. The others are controls, and a failed one is dropped.
         controls = [value for value in controls if not isinstance(value, Failure)]
         await asyncio.to_thread(self._store.give_model, claim, [awaited, *controls])
         return awaited.why if isinstance(awaited, Failure) else ""
 
-    async def _value(
+    async def _ask(
         self, campaign: Campaign, request: DraftRequest
     ) -> DraftAnswer | BlindAnswer | Failure:
         """Returns a model's answer to a draft, or its failure."""
         model = request.model
         while True:
             try:
-                text, cost = await self._say(campaign, request)
+                answer = await self._call(campaign, request)
             except (ModelError, BudgetError, CatalogueError) as error:
                 if isinstance(error, BudgetError) and error.is_temporary:
                     await asyncio.sleep(RESERVE_SECONDS)
                     continue
                 return Failure(model=model, why=str(error))
-            digest = prompt_digest(request.file)
-            return request.kind(text=text, model=model, prompt=digest, cost=cost)
+            digest = prompt_digest(request.prompt.file)
+            return request.kind(text=answer.text, model=model, prompt=digest, cost=answer.cost)
 
-    async def _say(self, campaign: Campaign, request: DraftRequest) -> tuple[str, int]:
-        """Returns a model's answer and its cost. Raises ModelError, BudgetError and CatalogueError."""
-        vlm = self._vlm(request.model)
-        turns = [Turn("user", request.prompt)]
-        most = round(project_of(campaign.spec).budget * 1e6)
-        budget: JobBudget = self.budget.for_job(f"drafts of {campaign.name}", NOBODY, most)
-        costs: list[Usage] = []
-        async with reserved(budget, self._most(request)) as held:
+    async def _call(self, campaign: Campaign, request: DraftRequest) -> _PaidText:
+        """Calls a model within the project's budget. Raises ModelError, BudgetError and CatalogueError."""
+        vlm = self._bounded_vlm(request.model)
+        turns = [Turn("user", request.prompt.text)]
+        limit = round(project_of(campaign.spec).budget * 1e6)  # millionths of a US dollar
+        budget: JobBudget = self.budget.for_job(f"drafts of {campaign.name}", NOBODY, limit)
+        usages: list[Usage] = []
+        async with reserved(budget, self._request_cost(request)) as held:
             try:
-                stream = vlm.stream(turns, vlm.card.generation, costs.append)
+                stream = vlm.stream(turns, vlm.card.generation, usages.append)
                 pieces = [piece async for piece in stream if not isinstance(piece, Thought)]
                 text = split_thinking("".join(pieces)).text
             finally:
-                held.spent = sum(usage.cost for usage in costs)
+                held.spent = sum(usage.cost for usage in usages)
         if not text.strip():
             raise ModelError("blank", "the model's answer is empty")
-        return text.strip(), held.spent
+        return _PaidText(text.strip(), held.spent)
 
 
 def _requests(spec: ProjectSpec, state: DraftState) -> list[DraftRequest]:
-    """Returns the requests to the models, first the one that people wait for; the blind model is asked once."""
+    """Returns the requests to the models, first the one that people wait for; the blind model answers a draft once."""
     assert state.instruction, "captions come after an instruction"
     requests = []
     if not spec.is_choice:
-        prompt, file = draft_prompt(state.instruction.text, state.captions)
-        requests.append(DraftRequest(DraftAnswer, spec.model, prompt, file))
+        prompt = draft_prompt(state.instruction.text, state.captions)
+        requests.append(DraftRequest(DraftAnswer, spec.model, prompt))
     if spec.blind_model and not state.blind:
-        prompt, file = blind_prompt(state.instruction)
-        requests.append(DraftRequest(BlindAnswer, spec.blind_model, prompt, file))
+        prompt = blind_prompt(state.instruction)
+        requests.append(DraftRequest(BlindAnswer, spec.blind_model, prompt))
     return requests

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from arena.authoring.choice_tsv import CHOICE_COLUMNS, choice_row
 from arena.authoring.events import ItemPicture
@@ -26,7 +26,7 @@ from arena.seats.campaigns import Campaign
 from arena.types import item_key
 
 Form = Literal["bank", "hub", "visit", "tsv"]
-_MOST_NAMED = 20
+_MOST_LISTED = 20
 """The most items that a sentence names."""
 
 
@@ -35,14 +35,21 @@ class ExportError(ValueError):
 
 
 @dataclass(frozen=True)
-class Exported:
+class ItemExportCounts:
     """The counts of an export: items written, and items left out."""
 
     items: int
-    left: Mapping[str, int]
+    left_out: Mapping[str, int]
     """Counts by the reason for leaving items out."""
     unfetched: tuple[int, ...] = ()
     """Accepted items with a picture that is only known by its address."""
+
+
+class _StoredItems(NamedTuple):
+    """The items of an export."""
+
+    items: list[ExportedItem]
+    counts: ItemExportCounts
 
 
 class Exports:
@@ -57,44 +64,46 @@ class Exports:
         project: Campaign,
         form: Form,
         folder: Path,
-        texts: bool = False,
+        with_texts: bool = False,
         words: CardWords | None = None,
-    ) -> Exported:
+    ) -> ItemExportCounts:
         """Writes a new folder, whole or not at all. Raises ExportError and OSError.
 
-        `texts`: also the captions, references and keys of a sealed project. `words`: the words of the card, for `hub`.
+        `with_texts`: also the captions, references and keys of a sealed project.
+        `words`: the words of the card, for `hub`.
         """
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise ExportError(f"{folder} isn't empty. Choose a new folder.")
-        if (form == "tsv") is not project_of(project.spec).is_choice:
+        is_choice = project_of(project.spec).is_choice
+        if form == "tsv" and not is_choice:
             raise ExportError(
-                f"{project.name} has {'no ' if form == 'tsv' else ''}multiple-choice questions. Write "
-                f"{'--as bank, hub or visit' if form == 'tsv' else '--as tsv'}."
+                f"{project.name} has no multiple-choice questions. Write --as bank, hub or visit."
             )
+        if form != "tsv" and is_choice:
+            raise ExportError(f"{project.name} has multiple-choice questions. Write --as tsv.")
         if form == "hub" and words is None:
             raise ExportError("A Hub dataset needs a card. Give --language and --contact.")
-        texts = texts or project_of(project.spec).visibility == "open"
+        with_texts = with_texts or project_of(project.spec).visibility == "open"
         drafts = self._drafts.drafts(project)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".being-written-") as made:
-            place = Path(made) / "export"
-            place.mkdir()
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".being-written-") as parent:
+            new_folder = Path(parent) / "export"
+            new_folder.mkdir()
             if form == "visit":
-                exported = self._write_visit(project, drafts, place, texts)
+                counts = self._write_visit(project, drafts, new_folder, with_texts)
             elif form == "tsv":
-                exported = self._write_tsv(project, drafts, place, texts)
+                counts = self._write_tsv(project, drafts, new_folder, with_texts)
             else:
-                items, exported = self._items(project, drafts, texts)
+                found = self._items(project, drafts, with_texts)
+                counts = found.counts
                 if words is not None and form == "hub":
-                    write_hub(place, project, drafts, items, words)
+                    write_hub(new_folder, project, drafts, found.items, words)
                 else:
-                    _write_bank(place, items)
-            place.rename(folder)
-        return exported
+                    _write_bank(new_folder, found.items)
+            new_folder.rename(folder)
+        return counts
 
-    def _items(
-        self, project: Campaign, drafts: Sequence[Draft], texts: bool
-    ) -> tuple[list[ExportedItem], Exported]:
+    def _items(self, project: Campaign, drafts: Sequence[Draft], with_texts: bool) -> _StoredItems:
         """Returns the accepted items with all their pictures stored. Raises ExportError."""
         items: dict[str, ExportedItem] = {}
         unfetched = []
@@ -105,7 +114,7 @@ class Exports:
             if not all(picture.name for picture in draft.state.instruction.pictures):
                 unfetched.append(draft.id)
                 continue
-            item = self._item(project, draft, texts)
+            item = self._item(project, draft, with_texts)
             twin = items.setdefault(item.key, item)
             if twin is not item:
                 raise ExportError(
@@ -113,22 +122,22 @@ class Exports:
                     "and an item can exist only once. Remove one: "
                     f"python -m arena drafts reject {project.name} {item.draft} --fault instruction"
                 )
-        left = {
+        left_out = {
             "rejected": sum(draft.state.step == "rejected" for draft in drafts),
             "not finished": sum(draft.state.is_open for draft in drafts),
             "with a picture that isn't stored here": len(unfetched),
         }
-        return list(items.values()), _counted(project, len(items), left, unfetched)
+        return _StoredItems(list(items.values()), _counts(project, len(items), left_out, unfetched))
 
-    def _item(self, project: Campaign, draft: Draft, texts: bool) -> ExportedItem:
+    def _item(self, project: Campaign, draft: Draft, with_texts: bool) -> ExportedItem:
         state = draft.state
-        own = project_of(project.spec).licence
+        own_licence = project_of(project.spec).licence
         assert state.instruction and state.answer
         pictures = tuple(
             ExportedPicture(
                 self._file(project, draft, picture),
                 picture.credit,
-                own if picture.credit.licence == "own" else picture.credit.licence or "",
+                own_licence if picture.credit.licence == "own" else picture.credit.licence or "",
             )
             for picture in state.instruction.pictures
         )
@@ -140,8 +149,8 @@ class Exports:
             family=draft.family,
             instruction=state.instruction.text,
             pictures=pictures,
-            captions=state.captions if texts else None,
-            reference=state.answer.text if texts else None,
+            captions=state.captions if with_texts else None,
+            reference=state.answer.text if with_texts else None,
             verified_by=sum(verdict.said == "correct" for verdict in state.verdicts),
             created=draft.created_at.isoformat(),
         )
@@ -158,53 +167,54 @@ class Exports:
         return path
 
     def _write_tsv(
-        self, project: Campaign, drafts: Sequence[Draft], folder: Path, texts: bool
-    ) -> Exported:
+        self, project: Campaign, drafts: Sequence[Draft], folder: Path, with_texts: bool
+    ) -> ItemExportCounts:
         """Writes the table of accepted questions with their pictures. Raises ExportError."""
         spec = project_of(project.spec)
         accepted = [draft for draft in drafts if draft.state.step == "accepted"]
         files = [self._file(project, draft, _only_picture(draft)) for draft in accepted]
         rows = (
-            choice_row(draft, file, spec, texts).values()
+            choice_row(draft, file, spec, with_texts).values()
             for draft, file in zip(accepted, files, strict=True)
         )
         with (folder / f"{project.name}.tsv").open("w", encoding="utf-8", newline="") as file:
             write_csv(file, chain([CHOICE_COLUMNS], rows), exact=True, delimiter="\t")
-        left = {
+        left_out = {
             "rejected": sum(draft.state.step == "rejected" for draft in drafts),
             "not finished": sum(draft.state.is_open for draft in drafts),
         }
-        return _counted(project, len(accepted), left)
+        return _counts(project, len(accepted), left_out)
 
     def _write_visit(
-        self, project: Campaign, drafts: Sequence[Draft], folder: Path, texts: bool
-    ) -> Exported:
+        self, project: Campaign, drafts: Sequence[Draft], folder: Path, with_texts: bool
+    ) -> ItemExportCounts:
         """Writes the table of verified items, with uploaded pictures beside it. Raises ExportError."""
-        if not texts:
+        if not with_texts:
             raise ExportError(
                 f"{project.name} is sealed, and VisIT-Bench's table has captions and answers. Add --with-texts and "
                 "keep the folder private, or choose --as bank."
             )
-        own = project_of(project.spec).licence
-        verified = [draft for draft in drafts if _is_row(draft)]
+        own_licence = project_of(project.spec).licence
+        verified = [draft for draft in drafts if _has_visit_row(draft)]
         for draft in verified:
             assert draft.state.instruction
             for picture in draft.state.instruction.pictures:
                 if not picture.url:
                     shutil.copyfile(self._file(project, draft, picture), folder / picture.name)
-        others = [draft.state.is_open for draft in drafts if not _is_row(draft)]
-        left = {
-            "removed, or with a fault that the table has no column for": others.count(False),
-            "not finished": others.count(True),
+        unfinished = sum(draft.state.is_open for draft in drafts)
+        removed = len(drafts) - len(verified) - unfinished
+        left_out = {
+            "removed, or with a fault that the table has no column for": removed,
+            "not finished": unfinished,
         }
-        exported = _counted(project, len(verified), left)
+        counts = _counts(project, len(verified), left_out)
         with (folder / f"{project.name}.csv").open("w", encoding="utf-8", newline="") as file:
             write_csv(
                 file,
-                [VISIT_COLUMNS, *(visit_row(draft, own).values() for draft in verified)],
+                [VISIT_COLUMNS, *(visit_row(draft, own_licence).values() for draft in verified)],
                 exact=True,
             )
-        return exported
+        return counts
 
 
 def _only_picture(draft: Draft) -> ItemPicture:
@@ -213,39 +223,40 @@ def _only_picture(draft: Draft) -> ItemPicture:
     return picture
 
 
-def _is_row(draft: Draft) -> bool:
+def _has_visit_row(draft: Draft) -> bool:
     """Returns whether VisIT-Bench's table has a row for a draft: it is accepted, or has a fault that the columns can
     express.
     """
     state = draft.state
     if state.step != "rejected":
         return state.step == "accepted"
-    was_judged_so = state.judgements[-1:] == (state.fault,)
+    # The fault is the verifiers', not one for which an operator removed the item.
+    was_judged_so = bool(state.judgements) and state.judgements[-1] == state.fault
     return was_judged_so and state.fault in ("caption", "answer", "not told")
 
 
-def _counted(
-    project: Campaign, items: int, left: Mapping[str, int], unfetched: Sequence[int] = ()
-) -> Exported:
+def _counts(
+    project: Campaign, items: int, left_out: Mapping[str, int], unfetched: Sequence[int] = ()
+) -> ItemExportCounts:
     """Returns the counts of an export. Raises ExportError if it has no items."""
-    reasons = {reason: number for reason, number in left.items() if number}
-    exported = Exported(items, reasons, tuple(unfetched))
+    reasons = {reason: number for reason, number in left_out.items() if number}
+    counts = ItemExportCounts(items, reasons, tuple(unfetched))
     if not items:
         raise ExportError(
-            f"{project.name} has no items to export yet. {left_out(exported)}".strip()
+            f"{project.name} has no items to export yet. {left_out_text(counts)}".strip()
         )
-    return exported
+    return counts
 
 
-def left_out(exported: Exported) -> str:
+def left_out_text(counts: ItemExportCounts) -> str:
     """Returns sentences about items left out and how to include them; empty if none."""
-    if not exported.left:
+    if not counts.left_out:
         return ""
-    counts = ", ".join(f"{number} {reason}" for reason, number in exported.left.items())
-    sentence = f"Left out: {counts}."
-    if exported.unfetched:
-        numbers = ", ".join(map(str, exported.unfetched[:_MOST_NAMED]))
-        if exported.unfetched[_MOST_NAMED:]:
+    reasons = ", ".join(f"{number} {reason}" for reason, number in counts.left_out.items())
+    sentence = f"Left out: {reasons}."
+    if counts.unfetched:
+        numbers = ", ".join(map(str, counts.unfetched[:_MOST_LISTED]))
+        if len(counts.unfetched) > _MOST_LISTED:
             numbers += ", ..."
         sentence += (
             f" Items {numbers} have only the addresses of their pictures. To import them with pictures: "

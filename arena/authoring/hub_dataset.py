@@ -26,25 +26,31 @@ from arena.templates import plural
 PARQUET = "data/test-00000-of-00001.parquet"
 IMAGE_FOLDER = "imagefolder"
 """The folder for `datasets`' loader `imagefolder`, written if every item has one image."""
-TOPS = ("README.md", "data", IMAGE_FOLDER)
+_IMAGE_FOLDER_WORDS = (
+    f"\n`{IMAGE_FOLDER}/` has the same items as files, with `metadata.jsonl`: "
+    f'`load_dataset("imagefolder", data_dir="{IMAGE_FOLDER}")`.\n'
+)
+TOP_NAMES = ("README.md", "data", IMAGE_FOLDER)
 """The top-level names of a dataset's folder."""
 _CARD = Path(__file__).parent / "hub_card.md"
-_TEXT = {"_type": "Value", "dtype": "string"}
+_TEXT_FEATURE = {"_type": "Value", "dtype": "string"}
 _CREDIT = ("creator", "source", "licence", "statement")
 FEATURES: Mapping[str, Any] = {
-    "id": _TEXT,
-    "family": _TEXT,
-    "instruction": _TEXT,
+    "id": _TEXT_FEATURE,
+    "family": _TEXT_FEATURE,
+    "instruction": _TEXT_FEATURE,
     "images": {"_type": "Sequence", "feature": {"_type": "Image"}},
-    "captions": {"_type": "Sequence", "feature": _TEXT},
-    "reference": _TEXT,
-    "credits": [dict.fromkeys(_CREDIT, _TEXT)],
+    "captions": {"_type": "Sequence", "feature": _TEXT_FEATURE},
+    "reference": _TEXT_FEATURE,
+    "credits": [dict.fromkeys(_CREDIT, _TEXT_FEATURE)],
     "verified_by": {"_type": "Value", "dtype": "int32"},
-    "created": _TEXT,
+    "created": _TEXT_FEATURE,
 }
 """The columns, as `datasets` describes them."""
-_SEALED = ("captions", "reference")
+_TEXT_COLUMNS = ("captions", "reference")
+"""The columns that a sealed project's dataset lacks."""
 _SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
+"""The Hub's names of sizes, by the number of items below which they hold."""
 _LANGUAGE = re.compile("[a-z]{2,3}")
 _CONTACT = re.compile(r"[!-~]{3,200}")
 
@@ -114,16 +120,16 @@ def write_hub(
 ) -> None:
     """Writes the files of a dataset. Raises CardError and OSError."""
     words.check()
-    sealed = [name for name in _SEALED if name not in items[0].texts]
+    sealed = [] if items[0].texts else [*_TEXT_COLUMNS]
     features = {name: feature for name, feature in FEATURES.items() if name not in sealed}
     (folder / PARQUET).parent.mkdir()
-    write_dataset(folder / PARQUET, features, map(_row, items))
+    write_dataset(folder / PARQUET, features, map(_parquet_row, items))
     if all(len(item.pictures) == 1 for item in items):
         _write_image_folder(folder / IMAGE_FOLDER / "test", items)
     (folder / "README.md").write_text(_card(project, drafts, items, words, sealed), "utf-8")
 
 
-def _row(item: ExportedItem) -> dict[str, Any]:
+def _parquet_row(item: ExportedItem) -> dict[str, Any]:
     return {
         "id": item.key,
         "family": item.family,
@@ -148,16 +154,15 @@ def _write_image_folder(folder: Path, items: Iterable[ExportedItem]) -> None:
             (picture,) = item.pictures
             name = f"{item.key}{picture.file.suffix}"
             shutil.copyfile(picture.file, folder / name)
+            texts = {}
+            if item.captions is not None:
+                texts = {"caption": item.captions[0], "reference": item.reference}
             row = {
                 "file_name": name,
                 "id": item.key,
                 "family": item.family,
                 "instruction": item.instruction,
-                **(
-                    {}
-                    if item.captions is None
-                    else {"caption": item.captions[0], "reference": item.reference}
-                ),
+                **texts,
                 **picture.credit.model_dump(),
                 "licence": picture.licence,
                 "verified_by": item.verified_by,
@@ -175,7 +180,17 @@ def _card(
 ) -> str:
     """Returns the data card: `hub_card.md` with this project's numbers."""
     spec = project_of(project.spec)
-    agreed = agreement(drafts)
+    agreed_share = agreement(drafts)
+    agreement_words = "not measured, since each answer had one verifier"
+    if agreed_share is not None:
+        agreement_words = f"{agreed_share:.1%} of pairs of verdicts"
+    withheld = "none"
+    if sealed:
+        withheld = (
+            f"{' and '.join(sealed)}, to avoid contamination. To score answers with them, upload a file with "
+            "the columns `item` (the `id` here) and `prediction` on the page *Score a model* of the site that made this"
+        )
+    has_image_folder = all(len(item.pictures) == 1 for item in items)
     return Template(_CARD.read_text("utf-8")).substitute(
         name=project.name,
         license=spec.licence.lower().replace(" ", "-"),
@@ -187,40 +202,35 @@ def _card(
         pictures=plural(sum(len(item.pictures) for item in items), "image"),
         families=_table(("family", "items"), Counter(item.family for item in items).items()),
         drafters=_table(("written by", "references"), _drafters(drafts).items()),
-        people=_table(("step", "people", "median minutes"), _people(drafts)),
+        people=_table(("step", "people", "median minutes"), _people_rows(drafts)),
         verifiers=plural(spec.verifiers, "other person"),
         pay=f"{spec.seat.pay:g} {spec.seat.currency} for up to {plural(spec.seat.votes, 'step')}",
-        yields=_table(("first judgement", "all", "one image", "several images"), _yields(drafts)),
-        agreement="not measured, since each answer had one verifier"
-        if agreed is None
-        else f"{agreed:.1%} of pairs of verdicts",
+        yields=_table(
+            ("first judgement", "all", "one image", "several images"), _yield_rows(drafts)
+        ),
+        agreement=agreement_words,
         licences=_table(
             ("licence", "images"),
             Counter(picture.licence for item in items for picture in item.pictures).items(),
         ),
-        withheld=f"{' and '.join(sealed)}, to avoid contamination. To score answers with them, upload a file with "
-        "the columns `item` (the `id` here) and `prediction` on the page *Score a model* of the site that made this"
-        if sealed
-        else "none",
-        image_folder=_IMAGE_FOLDER_WORDS if all(len(item.pictures) == 1 for item in items) else "",
+        withheld=withheld,
+        image_folder=_IMAGE_FOLDER_WORDS if has_image_folder else "",
         canary=UUID(bytes=hashlib.sha256(b"canary of " + project.key).digest()[:16], version=4),
     )
 
 
-_IMAGE_FOLDER_WORDS = (
-    f"\n`{IMAGE_FOLDER}/` has the same items as files, with `metadata.jsonl`: "
-    f'`load_dataset("imagefolder", data_dir="{IMAGE_FOLDER}")`.\n'
-)
-
-
 def _table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Returns a Markdown table."""
-    cells = (
-        " | ".join(" ".join(str(cell).split()).replace("|", "\\|") for cell in row) for row in rows
-    )
-    return "\n".join(
-        [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}", *(f"| {row} |" for row in cells)]
-    )
+    lines = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
+    for row in rows:
+        lines.append(f"| {' | '.join(map(_cell, row))} |")
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    """Returns a value as one line, with its bars escaped."""
+    line = " ".join(str(value).split())
+    return line.replace("|", "\\|")
 
 
 def _drafters(drafts: Iterable[Draft]) -> Counter[str]:
@@ -229,17 +239,18 @@ def _drafters(drafts: Iterable[Draft]) -> Counter[str]:
     return Counter(answer.model or "a person" for answer in answers if answer)
 
 
-def _people(drafts: Sequence[Draft]) -> Iterator[tuple[str, int, str]]:
+def _people_rows(drafts: Sequence[Draft]) -> Iterator[tuple[str, int, str]]:
+    """Yields each step's kind, its number of people, and its median minutes."""
     for step in step_minutes(drafts):
         events = chain.from_iterable(draft.events for draft in drafts)
-        of_kind = [event for event in events if KIND_OF[type(event.value)] == step.kind]
-        seats = {event.seat for event in of_kind if event.seat is not None}
+        seats = {event.seat for event in events if KIND_OF[type(event.value)] == step.kind}
+        seats.discard(None)
         yield step.kind, len(seats), "–" if step.median is None else f"{step.median:.1f}"
 
 
-def _yields(drafts: Iterable[Draft]) -> Iterator[tuple[str, ...]]:
+def _yield_rows(drafts: Iterable[Draft]) -> Iterator[tuple[str, ...]]:
     for row in yield_table(drafts):
-        yield row.metric, *(percent(share) for share in (row.overall, row.single, row.multi))
+        yield row.metric, percent(row.overall), percent(row.single), percent(row.multi)
 
 
 def percent(share: Share) -> str:

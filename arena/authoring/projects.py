@@ -18,7 +18,7 @@ ReadFile = Callable[[str], bytes]
 
 
 class Projects:
-    """The projects among the campaigns of one database; `campaigns` has to know `spec.KINDS`."""
+    """The projects among the campaigns of one database; `campaigns` must have `spec.KINDS` among its kinds."""
 
     def __init__(
         self,
@@ -47,16 +47,18 @@ class Projects:
                 raise CampaignError(str(error)) from None
         families = []
         for family in spec.families:
-            names = [self._keep("families.pictures", name, read) for name in family.pictures]
+            names = [
+                self._keep_picture("families.pictures", name, read) for name in family.pictures
+            ]
             families.append(family.model_copy(update={"pictures": tuple(names)}))
         samples = []
         for sample in spec.samples:
-            name = self._keep("samples.picture", sample.picture, read)
+            name = self._keep_picture("samples.picture", sample.picture, read)
             samples.append(sample.model_copy(update={"picture": name}))
         stored = spec.model_copy(update={"families": tuple(families), "samples": tuple(samples)})
         return self.campaigns.create(stored.item_kind.task, stored, note)
 
-    def _keep(self, key: str, name: str, read: ReadFile) -> str:
+    def _keep_picture(self, key: str, name: str, read: ReadFile) -> str:
         """Stores a picture; returns its name in the picture store. Raises CampaignError, which names `key`."""
         try:
             picture = read_picture(read(name))

@@ -49,12 +49,13 @@ Licence = Literal[
 project's licence."""
 LICENCES: tuple[Licence, ...] = get_args(Licence)
 UNFREE: tuple[Licence, ...] = ("CC BY-NC", "CC BY-NC-SA", "CC BY-ND", "CC BY-NC-ND")
+"""The licences that forbid commercial use or changes."""
 TextLicence = Literal["CC0 1.0", "CC BY 4.0", "CC BY-SA 4.0", "CC BY-NC 4.0", "CC BY-NC-SA 4.0"]
 MOST_PICTURES = ITEM_KINDS["captions"].most_pictures
 LEAST_CAPTION = 15
 """The fewest words of a caption; each sign of a script without blanks, such as Chinese or Thai, is a word."""
 MOST_SAMPLES = 20
-Known = Annotated[
+KnownAnswer = Annotated[
     str,
     Field(max_length=200),
     must_be("words or a short phrase, as in 'bus|coach' if either will do", is_known_answer),
@@ -83,6 +84,7 @@ class FamilySpec(SpecPart):
 
     @property
     def cap(self) -> int:
+        """The most items that the family may have."""
         return max(self.wanted, self.most or 0)
 
 
@@ -92,7 +94,7 @@ class SampleSpec(SpecPart):
     picture: Annotated[str, text_rule("the name of a picture's file", 1000)]
     """A file beside the project's file; a name in the picture store once the project is made."""
     instruction: Annotated[str, text_rule("an instruction", 2000)]
-    known: Annotated[tuple[Known, ...], Field(strict=False, max_length=20)] = ()
+    known: Annotated[tuple[KnownAnswer, ...], Field(strict=False, max_length=20)] = ()
     """Answers that a good caption names; empty: an operator reads the captions."""
     least: Annotated[int, whole(1, 500)] = LEAST_CAPTION
     """The fewest words of a caption."""
@@ -145,7 +147,8 @@ class ProjectSpec(CampaignSpec):
         """The fewest people that an item takes."""
         if self.is_choice:
             return 1 + self.verifiers
-        return 2 + self.verifiers + (not self.model)
+        writers = 2 if self.model else 3  # of the instruction and the captions, and of the answer
+        return writers + self.verifiers
 
     @property
     def sample_count(self) -> int:
@@ -153,6 +156,7 @@ class ProjectSpec(CampaignSpec):
 
     @property
     def is_read_first(self) -> bool:
+        """Whether an operator reads captions before people may start, since a sample has no known answers."""
         return any(not sample.known for sample in self.samples)
 
     @property
@@ -169,10 +173,10 @@ class ProjectSpec(CampaignSpec):
         for name in names:
             if names.count(name) > 1:
                 return f"Two families are named {name!r}. Rename one."
-        mistake = self._mistake_of_choice() if self.is_choice else self._mistake_of_captions()
+        mistake = self._choice_mistake() if self.is_choice else self._caption_mistake()
         return mistake or super().mistake()
 
-    def _mistake_of_choice(self) -> str:
+    def _choice_mistake(self) -> str:
         if self.model:
             return (
                 "model is only for projects with captions, and multiple-choice questions have none. Name the text-only "
@@ -182,7 +186,7 @@ class ProjectSpec(CampaignSpec):
             return "[[samples]] ask for captions, and multiple-choice questions have none. Use qualify.items."
         return ""
 
-    def _mistake_of_captions(self) -> str:
+    def _caption_mistake(self) -> str:
         for family in self.families:
             if family.others:
                 return (

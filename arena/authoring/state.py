@@ -25,7 +25,7 @@ from arena.authoring.spec import ITEM_KINDS, STEPS, ItemKind, ProjectSpec, Step
 
 MOST_ROUNDS = 2
 """The most captions of a draft, and answers to a caption; a fault in the last one rejects the draft."""
-_GRAVEST: tuple[Judged, ...] = (
+_GRAVEST_FIRST: tuple[Judged, ...] = (
     "harm",
     "picture",
     "instruction",
@@ -34,6 +34,7 @@ _GRAVEST: tuple[Judged, ...] = (
     "not told",
     "correct",
 )
+"""Judgements by gravity, for a tie between verifiers."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +85,17 @@ class DraftState:
             return not self.blind_is_right
         opinions = [verdict.blind_correct for verdict in self.verdicts]
         opinions = [opinion for opinion in opinions if opinion is not None]
-        return 2 * sum(opinions) <= len(opinions) if opinions else None
+        if not opinions:
+            return None
+        return (
+            sum(opinions) <= len(opinions) / 2
+        )  # A majority has to find the blind answer correct.
 
     def is_for_model(self, spec: ProjectSpec) -> bool:
         """Returns whether people wait for the project's model, which answers each caption or question once."""
-        answered = self.blind if spec.is_choice else self.answers
+        is_answered = self.blind is not None if spec.is_choice else self.answers > 0
         is_its_turn = bool(spec.first_model) and self.step == spec.item_kind.model_step
-        return is_its_turn and not answered and not self.failure
+        return is_its_turn and not is_answered and not self.failure
 
 
 def draft_state(
@@ -99,19 +104,21 @@ def draft_state(
     """Returns the state of a draft after its events, in order."""
     state = DraftState()
     for event in events:
-        state = _after(state, event, verifiers, kind)
+        state = _after_event(state, event, verifiers, kind)
     return state
 
 
-def _after(state: DraftState, event: DraftEvent, verifiers: int, kind: ItemKind) -> DraftState:
+def _after_event(
+    state: DraftState, event: DraftEvent, verifiers: int, kind: ItemKind
+) -> DraftState:
     match state.step, event.value:
         case _, Reject() | Check() as decision:
-            return _by_operator(state, decision)
-        case "instruction", Instruction() as written:
-            return replace(state, step=kind.steps[1], instruction=written)
+            return _after_decision(state, decision)
+        case "instruction", Instruction() as instruction:
+            return replace(state, step=kind.steps[1], instruction=instruction)
         case "caption", Captions(texts=texts):
-            fresh = replace(state, answer=None, answers=0, failure="", verdicts=())
-            return replace(fresh, step="answer", captions=texts, rounds=state.rounds + 1)
+            cleared = replace(state, answer=None, answers=0, failure="", verdicts=())
+            return replace(cleared, step="answer", captions=texts, rounds=state.rounds + 1)
         case step, Failure(why=why) if step == kind.model_step:
             return replace(state, failure=why)
         case "answer", DraftAnswer() as answer:
@@ -121,11 +128,13 @@ def _after(state: DraftState, event: DraftEvent, verifiers: int, kind: ItemKind)
         case "caption" | "answer" | "verify", BlindAnswer() as blind if not state.verdicts:
             return replace(state, blind=blind)
         case "verify", Verification() as verdict:
-            return _judged(replace(state, verdicts=(*state.verdicts, verdict)), verifiers, kind)
+            return _after_verdict(
+                replace(state, verdicts=(*state.verdicts, verdict)), verifiers, kind
+            )
     return state
 
 
-def _by_operator(state: DraftState, value: Reject | Check) -> DraftState:
+def _after_decision(state: DraftState, value: Reject | Check) -> DraftState:
     match state.step, value:
         case "rejected", _:
             return state
@@ -138,7 +147,8 @@ def _by_operator(state: DraftState, value: Reject | Check) -> DraftState:
     return state
 
 
-def _judged(state: DraftState, verifiers: int, kind: ItemKind) -> DraftState:
+def _after_verdict(state: DraftState, verifiers: int, kind: ItemKind) -> DraftState:
+    """Returns the state after a verdict that it has already; nothing changes before the last verifier's."""
     if len(state.verdicts) < verifiers:
         return state
     judgement = majority([verdict.said for verdict in state.verdicts])
@@ -147,12 +157,15 @@ def _judged(state: DraftState, verifiers: int, kind: ItemKind) -> DraftState:
         return replace(state, step="accepted")
     if judgement == "caption" and state.rounds < MOST_ROUNDS:
         return replace(state, step="caption")
-    if judgement == "answer" in kind.steps and state.answers < MOST_ROUNDS:
+    can_be_answered = "answer" in kind.steps and state.answers < MOST_ROUNDS
+    if judgement == "answer" and can_be_answered:
         return replace(state, step="answer")
     return replace(state, step="rejected", fault=judgement)
 
 
 def majority(judgements: Sequence[Judged]) -> Judged:
     """Returns the most frequent judgement; of several, the gravest."""
-    counts = Counter(judgements)
-    return max(counts, key=lambda judgement: (counts[judgement], -_GRAVEST.index(judgement)))
+    counts: Counter[Judged] = Counter(judgements)
+    most = max(counts.values())
+    most_frequent = [judgement for judgement in counts if counts[judgement] == most]
+    return min(most_frequent, key=lambda judgement: _GRAVEST_FIRST.index(judgement))

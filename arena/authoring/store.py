@@ -44,8 +44,8 @@ class Draft:
     created_at: datetime
     events: tuple[DraftEvent, ...]
     """The events that count, without those of people who withdrew consent."""
-    acted: frozenset[int]
-    """The voters who have acted, even if it doesn't count: none of them acts again."""
+    acted_voters: frozenset[int]
+    """The voters who have acted, even if their acts don't count: none of them acts again."""
     state: DraftState
 
 
@@ -58,8 +58,24 @@ class Claim(NamedTuple):
     claimed_at: datetime
 
 
+class HeldDraft(NamedTuple):
+    """A draft with its claim."""
+
+    claim: Claim
+    draft: Draft
+
+
+class FinishedDraft(NamedTuple):
+    """An item of a file, as the actions on a draft."""
+
+    origin: str
+    """Its key, by which it comes in once."""
+    family: str
+    values: tuple[AnyValue, ...]
+
+
 class BroughtPicture(NamedTuple):
-    """A picture that a seat brought for a draft."""
+    """A picture that a seat brought for a draft; its fields are those of `tables.DRAFT_PICTURE`."""
 
     sha256: str
     suffix: str
@@ -81,37 +97,40 @@ class DraftStore:
         A new claim is for the draft at the furthest step, or else for a new draft of a family that wants more.
         """
         while True:
-            # Reading a whole project takes long, so it happens outside of the lock.
+            # Reading a whole project takes long, so it happens outside of the lock. A new draft follows from all
+            # others, so if the project has changed since, it is read again.
             with self._database.read() as connection:
-                is_held = _held(connection, DRAFT_CLAIM.c.seat_id == seat.id) is not None
+                is_held = _held_claim(connection, DRAFT_CLAIM.c.seat_id == seat.id) is not None
                 drafts = [] if is_held else _drafts(connection, seat.campaign)
                 version = _version(connection, seat.campaign)
             with self._database.write() as connection:
                 lock(connection, seat.voter)
-                if held := _held(connection, DRAFT_CLAIM.c.seat_id == seat.id):
-                    renewed = update(DRAFT_CLAIM).where(
-                        DRAFT_CLAIM.c.token == held.token, _lapsed(seat.campaign)
-                    )
-                    connection.execute(renewed.values(claimed_at=now()))
+                if held := _held_claim(connection, DRAFT_CLAIM.c.seat_id == seat.id):
+                    own_claim = DRAFT_CLAIM.c.token == held.token
+                    renewal = update(DRAFT_CLAIM).where(own_claim, _has_lapsed(seat.campaign))
+                    connection.execute(renewal.values(claimed_at=now()))
                     return held
                 done = _progress(connection, seat).votes
                 if seat.campaign.ended_at or done >= seat.campaign.spec.seat.votes:
                     return None
                 take_turn(connection, DRAFT)
-                if claim := self._first(connection, seat, drafts):
+                if claim := self._claim_furthest(connection, seat, drafts):
                     return claim
                 if not is_held and _version(connection, seat.campaign) == version:
-                    family = _wanting(drafts, project_of_seat(seat))
-                    fresh = _new(connection, seat.campaign, family) if family else None
-                    return self._claim(connection, seat.campaign, fresh, seat) if fresh else None
+                    family = _wanting_family(drafts, project_of_seat(seat))
+                    if family is None:
+                        return None
+                    draft = _add_draft(connection, seat.campaign, family)
+                    return self._claim(connection, seat.campaign, draft, seat)
 
-    def _first(self, connection: Connection, seat: Seat, drafts: Sequence[Draft]) -> Claim | None:
+    def _claim_furthest(
+        self, connection: Connection, seat: Seat, drafts: Sequence[Draft]
+    ) -> Claim | None:
         """Claims the draft at the furthest step that this person may act on and nobody holds."""
-        taken = set(
-            connection.scalars(select(DRAFT_CLAIM.c.draft_id).where(~_lapsed(seat.campaign)))
-        )
-        open_drafts = [draft for draft in drafts if draft.id not in taken and _is_for(draft, seat)]
-        for draft in sorted(open_drafts, key=lambda draft: -STEPS.index(draft.state.step)):
+        held = select(DRAFT_CLAIM.c.draft_id).where(~_has_lapsed(seat.campaign))
+        held_ids = set(connection.scalars(held))
+        free = [draft for draft in drafts if draft.id not in held_ids and _may_act(draft, seat)]
+        for draft in sorted(free, key=lambda draft: -STEPS.index(draft.state.step)):
             if claim := self._claim(connection, seat.campaign, draft, seat):
                 return claim
         return None
@@ -121,17 +140,18 @@ class DraftStore:
     ) -> Claim | None:
         """Claims a draft for a seat or a model; None if somebody else holds it, or it has changed since it was read."""
         claim = Claim(secrets.token_urlsafe(16), draft.id, draft.state.step, now())
-        values = {"token": claim.token, "step": claim.step, "claimed_at": claim.claimed_at}
-        values |= (
-            {"seat_id": seat.id, "voter_id": seat.voter}
-            if seat
-            else {"seat_id": None, "voter_id": None}
+        values = {
+            "token": claim.token,
+            "step": claim.step,
+            "claimed_at": claim.claimed_at,
+            "seat_id": seat.id if seat else None,
+            "voter_id": seat.voter if seat else None,
+        }
+        insertion = self._database.insert(DRAFT_CLAIM).values(draft_id=draft.id, **values)
+        takeover = insertion.on_conflict_do_update(
+            index_elements=["draft_id"], set_=values, where=_has_lapsed(campaign)
         )
-        fresh = self._database.insert(DRAFT_CLAIM).values(draft_id=draft.id, **values)
-        taken = fresh.on_conflict_do_update(
-            index_elements=["draft_id"], set_=values, where=_lapsed(campaign)
-        )
-        if connection.scalar(taken.returning(DRAFT_CLAIM.c.draft_id)) is None:
+        if connection.scalar(takeover.returning(DRAFT_CLAIM.c.draft_id)) is None:
             return None
         is_draft = DRAFT.c.id == draft.id
         if _drafts(connection, campaign, is_draft)[0].state == draft.state:
@@ -139,15 +159,15 @@ class DraftStore:
         connection.execute(delete(DRAFT_CLAIM).where(DRAFT_CLAIM.c.token == claim.token))
         return None
 
-    def held_draft(self, seat: Seat, token: str) -> tuple[Claim, Draft]:
-        """Returns the claim and the draft that a seat holds under this token. Raises DraftError."""
+    def held_draft(self, seat: Seat, token: str) -> HeldDraft:
+        """Returns the draft that a seat holds under this token. Raises DraftError."""
+        is_claim = (DRAFT_CLAIM.c.seat_id == seat.id) & (DRAFT_CLAIM.c.token == token)
         with self._database.read() as connection:
-            claim = _held(
-                connection, (DRAFT_CLAIM.c.seat_id == seat.id) & (DRAFT_CLAIM.c.token == token)
-            )
+            claim = _held_claim(connection, is_claim)
             if claim is None:
                 raise DraftError(LOST)
-            return claim, _drafts(connection, seat.campaign, DRAFT.c.id == claim.draft)[0]
+            (draft,) = _drafts(connection, seat.campaign, DRAFT.c.id == claim.draft)
+            return HeldDraft(claim, draft)
 
     def give(self, seat: Seat, token: str, value: AnyValue) -> None:
         """Stores a seat's action at the step that it holds. Raises DraftError, also if the person acted on the draft
@@ -165,8 +185,8 @@ class DraftStore:
                 raise DraftError(LOST)
             values = {**_row(claim.draft_id, value), "seat_id": seat.id, "voter_id": seat.voter}
             values |= {"began_at": claim.claimed_at}
-            fresh = self._database.insert(DRAFT_EVENT).values(values).on_conflict_do_nothing()
-            if connection.scalar(fresh.returning(DRAFT_EVENT.c.id)) is None:
+            insertion = self._database.insert(DRAFT_EVENT).values(values).on_conflict_do_nothing()
+            if connection.scalar(insertion.returning(DRAFT_EVENT.c.id)) is None:
                 raise DraftError(
                     "You've already worked on this item. Other people continue with it."
                 )
@@ -180,30 +200,30 @@ class DraftStore:
         """Returns whether a draft may come to this person later, since others or a model are at work on it."""
         with self._database.read() as connection:
             return any(
-                draft.state.is_open and seat.voter not in draft.acted
+                draft.state.is_open and seat.voter not in draft.acted_voters
                 for draft in _drafts(connection, seat.campaign)
             )
 
-    def check_brings(self, seat: Seat, draft: int) -> None:
+    def check_brought(self, seat: Seat, draft: int) -> None:
         """Raises DraftError if a seat has brought as many pictures for a draft as it may."""
         with self._database.read() as connection:
-            _check_brings(connection, seat, draft)
+            _check_brought(connection, seat, draft)
 
     def bring_picture(self, seat: Seat, token: str, picture: BroughtPicture) -> None:
         """Stores a picture for the draft that a seat holds; the same picture is stored once. Raises DraftError."""
-        claim, _ = self.held_draft(seat, token)
+        draft = self.held_draft(seat, token).claim.draft
         with self._database.write() as connection:
             lock(connection, seat.voter)
-            _check_brings(connection, seat, claim.draft)
-            values = {"draft_id": claim.draft, "seat_id": seat.id, **picture._asdict(), "at": now()}
+            _check_brought(connection, seat, draft)
+            values = {"draft_id": draft, "seat_id": seat.id, **picture._asdict(), "at": now()}
             connection.execute(
                 self._database.insert(DRAFT_PICTURE).values(values).on_conflict_do_nothing()
             )
 
-    def brought(self, seat: Seat, draft: int) -> list[BroughtPicture]:
+    def brought_pictures(self, seat: Seat, draft: int) -> list[BroughtPicture]:
         """Returns the pictures that a seat brought for a draft, in order."""
         with self._database.read() as connection:
-            return _brought(connection, seat, draft)
+            return _brought_pictures(connection, seat, draft)
 
     # What models, operators and files do
 
@@ -219,9 +239,8 @@ class DraftStore:
     def give_model(self, claim: Claim, values: Sequence[AnyValue]) -> bool:
         """Stores a model's values for a draft that it holds, and releases the draft; False if the claim has lapsed."""
         with self._database.write() as connection:
-            if not connection.execute(
-                delete(DRAFT_CLAIM).where(DRAFT_CLAIM.c.token == claim.token)
-            ).rowcount:
+            release = delete(DRAFT_CLAIM).where(DRAFT_CLAIM.c.token == claim.token)
+            if connection.execute(release).rowcount == 0:
                 return False
             for value in values:
                 connection.execute(insert(DRAFT_EVENT).values(_row(claim.draft, value)))
@@ -234,31 +253,23 @@ class DraftStore:
             if note:
                 note(connection)
 
-    def bring(
-        self, campaign: Campaign, drafts: Iterable[tuple[str, str, Sequence[AnyValue]]]
-    ) -> int:
-        """Adds finished drafts (origin, family, values), except those that exist; returns the number of new ones."""
+    def add_finished(self, campaign: Campaign, finished_drafts: Iterable[FinishedDraft]) -> int:
+        """Adds finished drafts, except those that exist; returns the number of new ones."""
         new = 0
         with self._database.write() as connection:
-            for origin, family, values in drafts:
+            for finished in finished_drafts:
                 row = {
                     "campaign_id": campaign.id,
-                    "family": family,
-                    "origin": origin,
+                    "family": finished.family,
+                    "origin": finished.origin,
                     "created_at": now(),
                 }
-                fresh = (
-                    self._database.insert(DRAFT)
-                    .values(row)
-                    .on_conflict_do_nothing()
-                    .returning(DRAFT.c.id)
-                )
-                draft = connection.scalar(fresh)
+                insertion = self._database.insert(DRAFT).values(row).on_conflict_do_nothing()
+                draft = connection.scalar(insertion.returning(DRAFT.c.id))
                 if draft is not None:
                     new += 1
-                    connection.execute(
-                        insert(DRAFT_EVENT), [_row(draft, value) for value in values]
-                    )
+                    events = [_row(draft, value) for value in finished.values]
+                    connection.execute(insert(DRAFT_EVENT), events)
         return new
 
     # Reading
@@ -269,17 +280,19 @@ class DraftStore:
             return _drafts(connection, campaign)
 
     def find(self, campaign: Campaign, draft: int) -> Draft | None:
+        """Returns a project's draft; None if it has none with this id."""
         with self._database.read() as connection:
             return next(iter(_drafts(connection, campaign, DRAFT.c.id == draft)), None)
 
-    def picture_hashes(self, but: int) -> dict[int, list[str]]:
-        """Returns the hashes of pictures that were brought for other drafts, in all projects."""
+    def picture_hashes(self, draft: int) -> dict[int, list[str]]:
+        """Returns the hashes of the pictures that were brought for each draft but this one, in all projects."""
         columns = select(DRAFT_PICTURE.c.draft_id, DRAFT_PICTURE.c.hash)
         with self._database.read() as connection:
-            return grouped(connection.execute(columns.where(DRAFT_PICTURE.c.draft_id != but)))
+            return grouped(connection.execute(columns.where(DRAFT_PICTURE.c.draft_id != draft)))
 
 
 def _row(draft: int, value: AnyValue) -> dict[str, object]:
+    """Returns an action's row, without a seat."""
     return {
         "draft_id": draft,
         "kind": KIND_OF[type(value)],
@@ -288,11 +301,12 @@ def _row(draft: int, value: AnyValue) -> dict[str, object]:
     }
 
 
-def _lapsed(campaign: Campaign):
+def _has_lapsed(campaign: Campaign) -> ColumnElement[bool]:
+    """Returns the condition of a claim whose minutes are over."""
     return DRAFT_CLAIM.c.claimed_at < now() - timedelta(minutes=campaign.spec.seat.minutes)
 
 
-def _held(connection: Connection, where) -> Claim | None:
+def _held_claim(connection: Connection, where: ColumnElement[bool]) -> Claim | None:
     row = connection.execute(select(DRAFT_CLAIM).where(where)).one_or_none()
     return None if row is None else Claim(row.token, row.draft_id, row.step, row.claimed_at)
 
@@ -305,53 +319,55 @@ def _progress(connection: Connection, seat: Seat) -> SeatProgress:
     return SeatProgress(len(rows) - skipped, skipped=skipped, last=last)
 
 
-def _brought(connection: Connection, seat: Seat, draft: int) -> list[BroughtPicture]:
+def _brought_pictures(connection: Connection, seat: Seat, draft: int) -> list[BroughtPicture]:
     is_of_seat = (DRAFT_PICTURE.c.seat_id == seat.id) & (DRAFT_PICTURE.c.draft_id == draft)
     rows = connection.execute(select(DRAFT_PICTURE).where(is_of_seat).order_by(DRAFT_PICTURE.c.id))
     return [BroughtPicture(row.sha256, row.suffix, row.url, row.hash) for row in rows]
 
 
-def _check_brings(connection: Connection, seat: Seat, draft: int) -> None:
-    if len(_brought(connection, seat, draft)) >= MOST_BROUGHT:
+def _check_brought(connection: Connection, seat: Seat, draft: int) -> None:
+    if len(_brought_pictures(connection, seat, draft)) >= MOST_BROUGHT:
         raise DraftError(
             "You've added {} pictures for this item, which is the limit. Use some of them.",
             MOST_BROUGHT,
         )
 
 
-def _is_for(draft: Draft, seat: Seat) -> bool:
+def _may_act(draft: Draft, seat: Seat) -> bool:
     """Returns whether this person may act on a draft now."""
     state = draft.state
     return (
         state.is_open
         and not state.is_for_model(project_of_seat(seat))
-        and seat.voter not in draft.acted
+        and seat.voter not in draft.acted_voters
     )
 
 
-def _wanting(drafts: Sequence[Draft], spec: ProjectSpec) -> str | None:
+def _wanting_family(drafts: Sequence[Draft], spec: ProjectSpec) -> str | None:
     """Returns the family that lacks the largest share of its wanted items, or else of its cap; None if all are full."""
-    there = Counter(draft.family for draft in drafts if draft.state.step != "rejected")
-    for limits in (
-        {family.name: family.wanted for family in spec.families},
-        {family.name: family.cap for family in spec.families},
-    ):
-        lacks = {name: 1 - there[name] / limit for name, limit in limits.items()}
-        name = max(lacks, key=lambda family: lacks[family])
-        if lacks[name] > 0:
+    counts = Counter(draft.family for draft in drafts if draft.state.step != "rejected")
+    wanted = {family.name: family.wanted for family in spec.families}
+    caps = {family.name: family.cap for family in spec.families}
+    for limits in (wanted, caps):
+        missing_shares = {name: 1 - counts[name] / limit for name, limit in limits.items()}
+        name = max(missing_shares, key=lambda family: missing_shares[family])
+        if missing_shares[name] > 0:
             return name
     return None
 
 
 def _version(connection: Connection, campaign: Campaign) -> tuple[int, int | None]:
-    """Returns a pair that changes with a project's drafts and events."""
-    is_mine = DRAFT.c.campaign_id == campaign.id
-    drafts = select(func.count()).select_from(DRAFT).where(is_mine)
-    last = select(func.max(DRAFT_EVENT.c.id)).select_from(DRAFT_EVENT.join(DRAFT)).where(is_mine)
+    """Returns a pair that changes with a project's drafts and events: its number of drafts, and its last event."""
+    is_of_project = DRAFT.c.campaign_id == campaign.id
+    drafts = select(func.count()).select_from(DRAFT).where(is_of_project)
+    last = (
+        select(func.max(DRAFT_EVENT.c.id)).select_from(DRAFT_EVENT.join(DRAFT)).where(is_of_project)
+    )
     return connection.execute(drafts).scalar_one(), connection.scalar(last)
 
 
-def _new(connection: Connection, campaign: Campaign, family: str) -> Draft:
+def _add_draft(connection: Connection, campaign: Campaign, family: str) -> Draft:
+    """Adds an empty draft."""
     values = {"campaign_id": campaign.id, "family": family, "created_at": now()}
     draft = connection.execute(insert(DRAFT).values(values).returning(DRAFT.c.id)).scalar_one()
     return _drafts(connection, campaign, DRAFT.c.id == draft)[0]
@@ -360,42 +376,47 @@ def _new(connection: Connection, campaign: Campaign, family: str) -> Draft:
 def _drafts(
     connection: Connection, campaign: Campaign, where: ColumnElement[bool] | None = None
 ) -> list[Draft]:
+    """Returns a project's drafts, or those that fulfil `where`, in order."""
     wanted = DRAFT.c.campaign_id == campaign.id
     if where is not None:
         wanted &= where
-    seats = select(SEAT_ENTRY.c.seat_id).join(
+    withdrawals = select(SEAT_ENTRY.c.seat_id).join(
         SEAT_EVENT, SEAT_EVENT.c.seat_id == SEAT_ENTRY.c.seat_id
     )
-    seats = seats.where(SEAT_ENTRY.c.campaign_id == campaign.id, SEAT_EVENT.c.kind == "withdrew")
-    withdrew = set(connection.scalars(seats))
+    withdrawals = withdrawals.where(
+        SEAT_ENTRY.c.campaign_id == campaign.id, SEAT_EVENT.c.kind == "withdrew"
+    )
+    withdrawn_seats = set(connection.scalars(withdrawals))
     wanted_ids = select(DRAFT.c.id).where(wanted)
-    log = select(DRAFT_EVENT).where(DRAFT_EVENT.c.draft_id.in_(wanted_ids))
-    event_rows = connection.execute(log.order_by(DRAFT_EVENT.c.id))
+    event_query = select(DRAFT_EVENT).where(DRAFT_EVENT.c.draft_id.in_(wanted_ids))
+    event_rows = connection.execute(event_query.order_by(DRAFT_EVENT.c.id))
     events = grouped((row.draft_id, row) for row in event_rows)
     rows = connection.execute(select(DRAFT).where(wanted).order_by(DRAFT.c.id)).all()
     spec = project_of(campaign.spec)
-    return [_draft(row, events.get(row.id, ()), withdrew, spec) for row in rows]
+    return [_draft(row, events.get(row.id, ()), withdrawn_seats, spec) for row in rows]
 
 
-def _draft(row: Row, events: Iterable[Row], withdrew: Collection[int], spec: ProjectSpec) -> Draft:
-    counted = tuple(
+def _draft(
+    row: Row, events: Iterable[Row], withdrawn_seats: Collection[int], spec: ProjectSpec
+) -> Draft:
+    counted_events = tuple(
         DraftEvent(
-            VALUES[event.kind].model_validate_json(event.value),
-            event.seat_id,
-            event.voter_id,
-            event.began_at,
-            event.at,
+            value=VALUES[event.kind].model_validate_json(event.value),
+            seat=event.seat_id,
+            voter=event.voter_id,
+            began_at=event.began_at,
+            at=event.at,
         )
         for event in events
-        if event.seat_id not in withdrew
+        if event.seat_id not in withdrawn_seats
     )
-    acted = frozenset(event.voter_id for event in events if event.voter_id is not None)
+    acted_voters = frozenset(event.voter_id for event in events if event.voter_id is not None)
     return Draft(
-        row.id,
-        row.family,
-        row.origin,
-        row.created_at,
-        counted,
-        acted,
-        draft_state(counted, spec.verifiers, spec.item_kind),
+        id=row.id,
+        family=row.family,
+        origin=row.origin,
+        created_at=row.created_at,
+        events=counted_events,
+        acted_voters=acted_voters,
+        state=draft_state(counted_events, spec.verifiers, spec.item_kind),
     )

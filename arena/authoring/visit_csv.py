@@ -23,7 +23,7 @@ from arena.authoring.events import (
     Verification,
 )
 from arena.authoring.spec import ITEM_KINDS, MOST_PICTURES, ProjectSpec, TextLicence, project_of
-from arena.authoring.store import Draft, DraftStore
+from arena.authoring.store import Draft, DraftStore, FinishedDraft
 from arena.io.strict_json import RowsError, row_errors
 from arena.io.tables import COMMAND_LINE, Record, read_records, require_columns
 from arena.items.importers import Row, captions_in, list_in, text_in
@@ -34,24 +34,34 @@ from arena.types import item_key
 TASK = ITEM_KINDS["captions"].task
 DRAFTER = "GPT-4"
 """The model that wrote the table's answers."""
-_CORRECT = "human_ratings_gpt4_correct"
-_CAPTION = "human_ratings_problem_in_caption"
-_ANSWER = "human_ratings_problem_in_gpt4"
+_IS_CORRECT = "human_ratings_gpt4_correct"
+_IS_CAPTION_FAULTY = "human_ratings_problem_in_caption"
+_IS_ANSWER_FAULTY = "human_ratings_problem_in_gpt4"
 _RIGHTS = "public_images_metadata"
-_ELSEWHERE = ("images_blip2_captions", "reference_output", _RIGHTS)
+_UNCHANGED_COLUMNS = ("images_blip2_captions", "reference_output", _RIGHTS)
 """Columns without a step here, stored unchanged."""
 VISIT_COLUMNS = (
-    *("instruction_category", "images", "is_multiple_images", "instruction", "gpt4_prediction"),
-    *("images_dense_captions", *_ELSEWHERE[:2], _CORRECT, _CAPTION, _ANSWER, _ELSEWHERE[2]),
+    "instruction_category",
+    "images",
+    "is_multiple_images",
+    "instruction",
+    "gpt4_prediction",
+    "images_dense_captions",
+    "images_blip2_captions",
+    "reference_output",
+    _IS_CORRECT,
+    _IS_CAPTION_FAULTY,
+    _IS_ANSWER_FAULTY,
+    _RIGHTS,
 )
+"""The table's columns, in order."""
 
 
-class FinishedDraft(NamedTuple):
-    """A row as the actions on a draft."""
+class VisitImport(NamedTuple):
+    """The outcome of an import."""
 
-    origin: str
-    family: str
-    values: tuple[AnyValue, ...]
+    project: Campaign
+    new_items: int
 
 
 def read_visit(path: Path) -> list[FinishedDraft]:
@@ -59,7 +69,7 @@ def read_visit(path: Path) -> list[FinishedDraft]:
     drafts = []
     for record in read_records(path, COMMAND_LINE):
         with row_errors(path.name, record.row):
-            drafts.append(_finished(record))
+            drafts.append(_finished_draft(record))
     if not drafts:
         raise RowsError("has no rows. Choose VisIT-Bench's table", path.name)
     return drafts
@@ -67,8 +77,8 @@ def read_visit(path: Path) -> list[FinishedDraft]:
 
 def import_visit(
     campaigns: CampaignStore, store: DraftStore, path: Path, name: str, note: Note | None = None
-) -> tuple[Campaign, int]:
-    """Imports a table into the project of this name, which the first import makes; returns the number of new drafts.
+) -> VisitImport:
+    """Imports a table into the project of this name, which the first import makes.
 
     Raises RowsError, and CampaignError if another kind of campaign has the name, or the project has three verifiers.
     """
@@ -94,10 +104,11 @@ def import_visit(
         raise CampaignError(
             f"{name} needs three verifiers, but the table has one verdict per row. Choose another name."
         )
-    return project, store.bring(project, drafts)
+    return VisitImport(project, store.add_finished(project, drafts))
 
 
-def _finished(record: Record) -> FinishedDraft:
+def _finished_draft(record: Record) -> FinishedDraft:
+    """Returns a row as the actions on a draft. Raises RowsError."""
     row = record.values
     require_columns(record, VISIT_COLUMNS)
     addresses = list_in(row, "images")
@@ -115,36 +126,36 @@ def _finished(record: Record) -> FinishedDraft:
     instruction = Instruction(
         text=text,
         pictures=tuple(ItemPicture(url=address) for address in addresses),
-        columns={column: text_in(row, column, empty=True) for column in _ELSEWHERE},
+        columns={column: text_in(row, column, empty=True) for column in _UNCHANGED_COLUMNS},
     )
-    judgement = _judged(row)
+    judgement = _judgement(row)
     captions = Captions(texts=tuple(captions_in(row, len(addresses))))
-    values: list[AnyValue] = [instruction, captions]
-    values += [
-        DraftAnswer(text=text_in(row, "gpt4_prediction"), model=DRAFTER),
-        Verification(said=judgement),
-    ]
+    answer = DraftAnswer(text=text_in(row, "gpt4_prediction"), model=DRAFTER)
+    values: list[AnyValue] = [instruction, captions, answer, Verification(said=judgement)]
     if judgement != "correct":
-        values.append(
-            Reject(fault=judgement)
-        )  # Here a fault can return a draft to an earlier step; in the table it was final.
+        # Here a fault can return a draft to an earlier step; in the table it was final.
+        values.append(Reject(fault=judgement))
     return FinishedDraft(
-        item_key(text, addresses), text_in(row, "instruction_category"), tuple(values)
+        origin=item_key(text, addresses),
+        family=text_in(row, "instruction_category"),
+        values=tuple(values),
     )
 
 
-def _judged(row: Row) -> Judged:
-    correct, caption, answer = (_flag(row, column) for column in (_CORRECT, _CAPTION, _ANSWER))
-    if correct + caption + answer > 1:
+def _judgement(row: Row) -> Judged:
+    is_correct = _flag(row, _IS_CORRECT)
+    is_caption_faulty = _flag(row, _IS_CAPTION_FAULTY)
+    is_answer_faulty = _flag(row, _IS_ANSWER_FAULTY)
+    if [is_correct, is_caption_faulty, is_answer_faulty].count(True) > 1:
         raise RowsError(
-            f"only one of it, {_CAPTION} and {_ANSWER} can be True. Correct the row",
-            column=_CORRECT,
+            f"only one of it, {_IS_CAPTION_FAULTY} and {_IS_ANSWER_FAULTY} can be True. Correct the row",
+            column=_IS_CORRECT,
         )
-    if correct:
+    if is_correct:
         return "correct"
-    if caption:
+    if is_caption_faulty:
         return "caption"
-    return "answer" if answer else "not told"
+    return "answer" if is_answer_faulty else "not told"
 
 
 def _flag(row: Row, column: str) -> bool:
@@ -154,16 +165,17 @@ def _flag(row: Row, column: str) -> bool:
     return cell == "True"
 
 
-def visit_row(draft: Draft, own: TextLicence) -> dict[str, str]:
+def visit_row(draft: Draft, own_licence: TextLicence) -> dict[str, str]:
     """Returns a verified draft as a row of the table, its pictures by address or name. Raises ValueError.
 
-    `own`: the licence of pictures that people made themselves.
+    `own_licence`: the licence of pictures that people made themselves.
     """
     state = draft.state
     if not (state.instruction and state.answer and state.judgements):
         raise ValueError(f"item {draft.id} isn't verified, so it has no row")
     judgement = state.judgements[-1]
     pictures = state.instruction.pictures
+    # The table has a place for the caption of each picture that an item can have; those that are missing are NaN.
     captions: Sequence[str | float] = [
         *state.captions,
         *[nan] * (MOST_PICTURES - len(state.captions)),
@@ -175,17 +187,19 @@ def visit_row(draft: Draft, own: TextLicence) -> dict[str, str]:
         "instruction": state.instruction.text,
         "gpt4_prediction": state.answer.text,
         "images_dense_captions": json.dumps(captions),
-        _CORRECT: str(judgement == "correct"),
-        _CAPTION: str(judgement == "caption"),
-        _ANSWER: str(judgement == "answer"),
-        **{column: state.instruction.columns.get(column, "") for column in _ELSEWHERE},
+        _IS_CORRECT: str(judgement == "correct"),
+        _IS_CAPTION_FAULTY: str(judgement == "caption"),
+        _IS_ANSWER_FAULTY: str(judgement == "answer"),
+        **{column: state.instruction.columns.get(column, "") for column in _UNCHANGED_COLUMNS},
     }
     if not values[_RIGHTS] and not draft.origin:
-        values[_RIGHTS] = json.dumps([_rights(picture.credit, own) for picture in pictures])
+        values[_RIGHTS] = json.dumps(
+            [_credit_cell(picture.credit, own_licence) for picture in pictures]
+        )
     return {column: values[column] for column in VISIT_COLUMNS}
 
 
-def _rights(credit: Credit, own: TextLicence) -> dict[str, str]:
+def _credit_cell(credit: Credit, own_licence: TextLicence) -> dict[str, str]:
     """Returns a picture's credit with the keys that `items.importers` reads in this table."""
-    licence = own if credit.licence == "own" else credit.licence or ""
+    licence = own_licence if credit.licence == "own" else credit.licence or ""
     return {"creator": credit.creator, "license": licence, "source": credit.source}

@@ -15,12 +15,12 @@ from arena.authoring.checks import (
     check_caption,
     check_credit,
     check_options,
+    check_text,
     names_answer,
     similar_pictures,
     similar_texts,
-    written,
 )
-from arena.authoring.choices import LETTERS, drawn
+from arena.authoring.choices import LETTERS, shuffle_options
 from arena.authoring.events import (
     JUDGED,
     Captions,
@@ -43,12 +43,12 @@ from arena.seats.seats import Seat
 from arena.seats.task import MeasuredTimes, SeatProgress
 from arena.storage import disk_errors, no_room
 
-FETCHES = 2
-"""Links that are fetched at once, each 25 MB at most."""
+MOST_FETCHES = 2
+"""The most links that are fetched at the same time; each may have 25 MB."""
 QUESTION_FAULTS: tuple[Fault, ...] = ("instruction", "picture", "harm")
 """The faults that a person who answers a question can report."""
-DECODES = 2
-"""Pictures that are decoded at once: one may take 400 MB."""
+MOST_DECODES = 2
+"""The most pictures that are decoded at the same time: one may take 400 MB."""
 
 
 class OpenStep(NamedTuple):
@@ -73,8 +73,8 @@ class Writing:
         self.store = store
         self.pictures = pictures
         self._fetcher = Fetcher()
-        self._fetches = BoundedSemaphore(FETCHES)
-        self._decodes = BoundedSemaphore(DECODES)
+        self._fetch_places = BoundedSemaphore(MOST_FETCHES)
+        self._decode_places = BoundedSemaphore(MOST_DECODES)
         self._times = MeasuredTimes(lambda campaign: step_seconds(store.drafts(campaign)))
 
     def progress(self, seat: Seat) -> SeatProgress:
@@ -95,25 +95,30 @@ class Writing:
 
     def step(self, seat: Seat, token: str) -> OpenStep:
         """Returns the step that a seat holds under this token. Raises DraftError."""
-        claim, draft = self.store.held_draft(seat, token)
-        family = project_of_seat(seat).by_name.get(draft.family) or FamilySpec(name=draft.family)
-        return OpenStep(claim, draft, family)
+        held = self.store.held_draft(seat, token)
+        name = held.draft.family
+        family = project_of_seat(seat).by_name.get(name) or FamilySpec(name=name)
+        return OpenStep(held.claim, held.draft, family)
 
-    def _at(self, seat: Seat, token: str, *steps: Step) -> OpenStep:
+    def _step_at(self, seat: Seat, token: str, kind: Step) -> OpenStep:
+        """Returns the step that a seat holds if it is of this kind. Raises DraftError."""
         step = self.step(seat, token)
-        if step.claim.step not in steps:
+        if step.claim.step != kind:
             raise DraftError("This item has moved to another step. Open the page again.")
         return step
 
     # Instruction
 
     def upload_picture(self, seat: Seat, token: str, data: bytes, url: str = "") -> BroughtPicture:
-        """Stores a picture for the instruction that a seat writes, re-encoded and without camera metadata."""
-        self._check_brings(seat, token)
+        """Stores a picture for the instruction that a seat writes, re-encoded and without camera metadata.
+
+        `url`: the address that it was fetched from. Raises DraftError.
+        """
+        self._check_brought(seat, token)
         if full := no_room(self.pictures.folder):
             raise DraftError(full)
         try:
-            with self._decodes:
+            with self._decode_places:
                 picture = read_picture(data)
         except PictureError as error:
             raise DraftError(error.sentence, *error.values) from error
@@ -123,12 +128,13 @@ class Writing:
         self.store.bring_picture(seat, token, brought)
         return brought
 
-    async def fetched(self, seat: Seat, token: str, url: str) -> bytes:
-        """Returns the picture at a public https link, for the instruction that a seat writes; few are fetched at
-        once.
+    async def fetch_picture(self, seat: Seat, token: str, url: str) -> bytes:
+        """Returns the bytes at a public https link, for the instruction that a seat writes.
+
+        Raises DraftError, also while others are being fetched.
         """
-        await asyncio.to_thread(self._check_brings, seat, token)
-        if not self._fetches.acquire(blocking=False):
+        await asyncio.to_thread(self._check_brought, seat, token)
+        if not self._fetch_places.acquire(blocking=False):
             raise DraftError(
                 "Pictures are being fetched from other links. Try again in half a minute."
             )
@@ -137,21 +143,21 @@ class Writing:
         except FetchError as error:
             raise DraftError("The picture wasn't fetched: {}.", str(error)) from error
         finally:
-            self._fetches.release()
+            self._fetch_places.release()
 
-    def _check_brings(self, seat: Seat, token: str) -> None:
-        self.store.check_brings(seat, self._at(seat, token, "instruction").draft.id)
+    def _check_brought(self, seat: Seat, token: str) -> None:
+        self.store.check_brought(seat, self._step_at(seat, token, "instruction").draft.id)
 
-    def brought(self, seat: Seat, token: str) -> list[BroughtPicture]:
+    def brought_pictures(self, seat: Seat, token: str) -> list[BroughtPicture]:
         """Returns the pictures that a seat has brought for the instruction that it writes."""
-        return self.store.brought(seat, self._at(seat, token, "instruction").draft.id)
+        return self.store.brought_pictures(seat, self._step_at(seat, token, "instruction").draft.id)
 
     def instruction(
         self,
         seat: Seat,
         token: str,
         text: str,
-        offered: Sequence[OfferedPicture],
+        offers: Sequence[OfferedPicture],
         answer: str = "",
         wrong: Sequence[str] = (),
     ) -> Instruction:
@@ -159,24 +165,28 @@ class Writing:
 
         `wrong`: the wrong answers of a multiple-choice question.
         """
-        draft = self._at(seat, token, "instruction").draft
+        draft = self._step_at(seat, token, "instruction").draft
         spec = project_of_seat(seat)
         noun = "question" if spec.is_choice else "instruction"
         field = "question" if spec.is_choice else "text of the instruction"
-        text = written(field, text, "instruction")
+        text = check_text(field, text, "instruction")
         options: tuple[str, ...] = ()
         if spec.is_choice:
             choices = check_options(answer, wrong)
             # A question that names all its options gives none away.
             names_all = all(names_answer(text, choice) for choice in choices)
-            is_told = not names_all and names_answer(text, choices[0])
-            options, answer = drawn(choices[0], choices[1:])
+            gives_answer_away = not names_all and names_answer(text, choices[0])
+            shuffled = shuffle_options(choices[0], choices[1:])
+            options = shuffled.options
+            answer = shuffled.right_letter
         else:
-            answer = written("text of the answer", answer, "answer") if answer.strip() else ""
-            is_told = names_answer(text, answer)
-        brought = {picture.sha256: picture for picture in self.store.brought(seat, draft.id)}
-        _check_offered(offered, brought, spec)
-        chosen = [brought[offer.sha256] for offer in offered]
+            answer = check_text("text of the answer", answer, "answer") if answer.strip() else ""
+            gives_answer_away = names_answer(text, answer)
+        brought = {
+            picture.sha256: picture for picture in self.store.brought_pictures(seat, draft.id)
+        }
+        _check_offered(offers, brought, spec)
+        chosen = [brought[offer.sha256] for offer in offers]
         pictures = tuple(
             ItemPicture(
                 sha256=picture.sha256,
@@ -184,10 +194,10 @@ class Writing:
                 url=picture.url,
                 credit=offer.credit,
             )
-            for picture, offer in zip(chosen, offered, strict=True)
+            for picture, offer in zip(chosen, offers, strict=True)
         )
         warnings = self._similar_items(seat.campaign, draft, noun, text, chosen)
-        if is_told:
+        if gives_answer_away:
             warnings.append(
                 f"The {noun} has all the words of its answer, so it gives the answer away."
             )
@@ -205,10 +215,10 @@ class Writing:
     ) -> list[str]:
         """Returns warnings of items with similar pictures or a similar text, which `noun` names."""
         hashes = [picture.hash for picture in pictures]
-        alike = similar_pictures(hashes, self.store.picture_hashes(draft.id))
+        drafts_by_picture = similar_pictures(hashes, self.store.picture_hashes(draft.id))
         warnings = [
             f"Picture {number} looks like one in item {drafts[0]}."
-            for number, drafts in alike.items()
+            for number, drafts in drafts_by_picture.items()
         ]
         others = (
             other.state.instruction for other in self.store.drafts(campaign) if other.id != draft.id
@@ -231,7 +241,7 @@ class Writing:
 
         Raises DraftError.
         """
-        draft = self._at(seat, token, "caption").draft
+        draft = self._step_at(seat, token, "caption").draft
         instruction = draft.state.instruction
         assert instruction
         if len(texts) != len(instruction.pictures):
@@ -248,9 +258,9 @@ class Writing:
 
     def answer(self, seat: Seat, token: str, text: str) -> None:
         """Stores a person's answer. Raises DraftError."""
-        self._at(seat, token, "answer")
+        self._step_at(seat, token, "answer")
         self.store.give(
-            seat, token, DraftAnswer(text=written("text of the answer", text, "answer"))
+            seat, token, DraftAnswer(text=check_text("text of the answer", text, "answer"))
         )
 
     def verify(
@@ -261,12 +271,12 @@ class Writing:
 
         `blind`: whether the blind answer is correct too, if people were shown one.
         """
-        state = self._at(seat, token, "verify").draft.state
-        note = written("text of the note", note, "note") if note.strip() else ""
+        state = self._step_at(seat, token, "verify").draft.state
+        note = check_text("text of the note", note, "note") if note.strip() else ""
         if project_of_seat(seat).is_choice:
-            verdict = _answered(state, value, note)
+            verdict = _question_verdict(state, value, note)
         else:
-            verdict = _verified(state, value, note, blind)
+            verdict = _answer_verdict(state, value, note, blind)
         self.store.give(seat, token, verdict)
 
     def skip(self, seat: Seat, token: str, reason: str = "") -> None:
@@ -275,29 +285,29 @@ class Writing:
 
 
 def _check_offered(
-    offered: Sequence[OfferedPicture], brought: Mapping[str, BroughtPicture], spec: ProjectSpec
+    offers: Sequence[OfferedPicture], brought: Mapping[str, BroughtPicture], spec: ProjectSpec
 ) -> None:
     """Raises DraftError for too many pictures or none, and for pictures that may not be used."""
     most = spec.item_kind.most_pictures
-    distinct = {offer.sha256 for offer in offered}
-    if not 1 <= len(distinct) == len(offered) <= most:
+    has_twins = len({offer.sha256 for offer in offers}) < len(offers)
+    if not offers or len(offers) > most or has_twins:
         if most == 1:
             raise DraftError(
                 "A question has one picture, not {}. Add one, or untick the others.",
-                len(offered),
+                len(offers),
             )
         raise DraftError(
             "An item needs 1 to {} different pictures, and this has {}. Add or remove some.",
             most,
-            len(offered),
+            len(offers),
         )
-    for number, offer in enumerate(offered, 1):
+    for number, offer in enumerate(offers, 1):
         if offer.sha256 not in brought:
             raise DraftError("Picture {} isn't one that you added. Choose its file again.", number)
         check_credit(number, offer.credit, spec)
 
 
-def _verified(state: DraftState, value: str, note: str, blind: bool | None) -> Verification:
+def _answer_verdict(state: DraftState, value: str, note: str, blind: bool | None) -> Verification:
     """Returns a verifier's verdict on an answer. Raises DraftError."""
     judgement = _judgement(value)
     if judgement is None or judgement == "not told":
@@ -308,16 +318,18 @@ def _verified(state: DraftState, value: str, note: str, blind: bool | None) -> V
 
 
 def _judgement(value: str) -> Judged | None:
+    # A loop, since a type checker then knows the value as one of them.
     for judgement in JUDGED:
         if judgement == value:
             return judgement
     return None
 
 
-def _answered(state: DraftState, value: str, note: str) -> Verification:
+def _question_verdict(state: DraftState, value: str, note: str) -> Verification:
     """Returns the verdict on a question of a person who doesn't know the right letter. Raises DraftError."""
     assert state.instruction
-    if value in LETTERS[: len(state.instruction.options)] and len(value) == 1:
+    letters = tuple(LETTERS[: len(state.instruction.options)])
+    if value in letters:
         is_right = value == state.instruction.answer
         return Verification(said="correct" if is_right else "answer", note=note, chosen=value)
     for fault in QUESTION_FAULTS:
@@ -337,6 +349,7 @@ def credit_of(form: Mapping[str, str]) -> Credit:
 
 
 def _licence(value: str | None) -> Licence | None:
+    # A loop, as in `_judgement`.
     for licence in LICENCES:
         if licence == value:
             return licence

@@ -32,12 +32,12 @@ def _no_campaigns(_: Connection) -> Collection[str]:
 
 @dataclass(frozen=True)
 class Blindness:
-    """Reader of the rule; `campaigns` reads the sources that running campaigns draw from."""
+    """Decides whether names may be shown; `campaign_sources` reads the sources that running campaigns draw from."""
 
     database: Database
     items: ItemBank
     demo_bank: DemoBank
-    campaigns: Callable[[Connection], Collection[str]] = _no_campaigns
+    campaign_sources: Callable[[Connection], Collection[str]] = _no_campaigns
 
     def may_show(self, reader: int, item: int) -> bool:
         """Returns whether a reader may see an item's answers with their models' names: nobody draws it, or the reader
@@ -53,14 +53,15 @@ class Blindness:
         Raises DatabaseError.
         """
         bank = self.items.bank()
-        known = bank.items.get(item)
-        if known is None or len(known.contestants) < 2:
+        bank_item = bank.items.get(item)
+        if bank_item is None or len(bank_item.contestants) < 2:
             return False
-        source = {source.id: source for source in bank.sources}[known.source]
-        if source.id not in left_out_of_draw(bank, self.demo_bank) or source.kind == "check":
+        source = next(source for source in bank.sources if source.id == bank_item.source)
+        # Checks are left out of the usual draw, and drawn beside it.
+        if source.kind == "check" or source.id not in left_out_of_draw(bank, self.demo_bank):
             return True
         with self.database.read() as connection:
-            return source.name in self.campaigns(connection)
+            return source.name in self.campaign_sources(connection)
 
     def _has_chosen(self, reader: int, item: int) -> bool:
         if reader == NOBODY:

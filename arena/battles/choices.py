@@ -8,11 +8,11 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, select, update
 
-from arena.battles.tables import BATTLE, WAITING
+from arena.battles.tables import BATTLE, IS_WAITING
 from arena.clock import (
     FINAL_SECONDS,
     SECOND,
@@ -28,12 +28,12 @@ from arena.items.store import MODEL
 from arena.types import Names, Phase, Side
 
 _TOKEN = re.compile(r"([A-Za-z0-9_-]{1,64})\.([12])")
-_OLDEST_WAITING = select(func.min(BATTLE.c.tick)).where(WAITING)
+_OLDEST_WAITING = select(func.min(BATTLE.c.tick)).where(IS_WAITING)
 _LAST_NUMBER = select(func.max(BATTLE.c.final_number))
-_DISPLAYED = select(MODEL.c.id, MODEL.c.display).where(
+_DISPLAY_NAMES = select(MODEL.c.id, MODEL.c.display).where(
     MODEL.c.id.in_(bindparam("models", expanding=True))
 )
-_NUMBERED = (
+_SET_NUMBER = (
     update(BATTLE)
     .where(BATTLE.c.id == bindparam("battle"))
     .values(final_number=bindparam("number"))
@@ -74,19 +74,27 @@ class ChoiceStore(Generic[AnyBattle]):
         self._database = database
         self._battle_of = battle_of
         # Built once: building a statement costs more than running it.
-        self._mine = select(BATTLE).where(
+        self._battle_query = select(BATTLE).where(
             BATTLE.c.token == bindparam("name"), BATTLE.c.voter_id == bindparam("voter"), kind
         )
-        self._lock_mine = self._mine.with_for_update()
-        changed = update(BATTLE).where(BATTLE.c.id == bindparam("battle")).returning(*BATTLE.c)
-        chosen = ("choice", "voted_at", "tick", "terms", "outside", "final_number")
-        self._choice = changed.values({name: bindparam(name) for name in chosen})
-        cleared = {"voted_at": None, "terms": None, "outside": None, "tick": 0}
-        self._undo = changed.values(taken_back=BATTLE.c.choice, choice=None, **cleared)
-        self._reveal = changed.values(
+        self._lock_query = self._battle_query.with_for_update()
+        change = update(BATTLE).where(BATTLE.c.id == bindparam("battle")).returning(*BATTLE.c)
+        choice_columns = ("choice", "voted_at", "tick", "terms", "outside", "final_number")
+        self._choose_statement = change.values({name: bindparam(name) for name in choice_columns})
+        self._undo_statement = change.values(
+            taken_back=BATTLE.c.choice,
+            choice=None,
+            voted_at=None,
+            terms=None,
+            outside=None,
+            tick=0,
+        )
+        self._reveal_statement = change.values(
             revealed_at=bindparam("revealed_at"), final_number=bindparam("final_number")
         )
-        self._ended = changed.values(ended=bindparam("reason"), ended_at=bindparam("ended_at"))
+        self._end_statement = change.values(
+            ended=bindparam("reason"), ended_at=bindparam("ended_at")
+        )
 
     def find(self, voter: int, token: str) -> AnyBattle:
         """Returns a battle in its current state. Raises UnknownBattleError for a token that is not the voter's."""
@@ -102,7 +110,7 @@ class ChoiceStore(Generic[AnyBattle]):
             row = self._find(connection, voter, token, lock=True)
             if row.choice is not None:
                 check_undo(connection, row)
-                row = connection.execute(self._undo, {"battle": row.id}).one()
+                row = connection.execute(self._undo_statement, {"battle": row.id}).one()
             elif row.taken_back is None:
                 raise ChoiceError("There's no choice to undo yet.")
             return self._battle_of(connection, row)
@@ -114,9 +122,11 @@ class ChoiceStore(Generic[AnyBattle]):
             if row.choice is None:
                 raise ChoiceError("Choose A or B first. Then the names appear.")
             if row.revealed_at is None:
-                values = {"battle": row.id, "revealed_at": now()}
-                values["final_number"] = row.final_number or next_final_number(connection)
-                row = connection.execute(self._reveal, values).one()
+                final_number = row.final_number
+                if final_number is None:
+                    final_number = next_final_number(connection)
+                values = {"battle": row.id, "revealed_at": now(), "final_number": final_number}
+                row = connection.execute(self._reveal_statement, values).one()
             return self._battle_of(connection, row)
 
     def names(self, voter: int, token: str) -> Names:
@@ -125,16 +135,16 @@ class ChoiceStore(Generic[AnyBattle]):
             row = self._find(connection, voter, token)
             if row.revealed_at is None:
                 raise ChoiceError("You'll see the names after you choose.")
-            models = connection.execute(_DISPLAYED, {"models": (row.model_a, row.model_b)})
-            display = {model: name for model, name in models}
-        return Names(display[row.model_a], display[row.model_b])
+            models = connection.execute(_DISPLAY_NAMES, {"models": (row.model_a, row.model_b)})
+            names = {model: name for model, name in models}
+        return Names(names[row.model_a], names[row.model_b])
 
     def _find(self, connection: Connection, voter: int, token: str, lock: bool = False) -> Row:
         """Returns the row of a token's battle, locked with `lock`. Raises UnknownBattleError."""
-        name, attempt = token_parts(token)
-        query = self._lock_mine if lock else self._mine
-        row = connection.execute(query, {"name": name, "voter": voter}).one_or_none()
-        if row is None or (attempt == 2 and row.taken_back is None):
+        parts = parse_token(token)
+        query = self._lock_query if lock else self._battle_query
+        row = connection.execute(query, {"name": parts.battle, "voter": voter}).one_or_none()
+        if row is None or (parts.attempt == 2 and row.taken_back is None):
             raise UnknownBattleError
         return row
 
@@ -156,10 +166,16 @@ class ChoiceStore(Generic[AnyBattle]):
                 "You undid this choice in another tab. Reload the page to choose again."
             )
         if row.choice is None:
-            values = {"battle": row.id, "choice": choice, "voted_at": now(), "terms": terms}
-            values |= {"tick": tick(connection), "outside": outside}
-            values["final_number"] = next_final_number(connection) if attempt == 2 else None
-            row = connection.execute(self._choice, values).one()
+            values = {
+                "battle": row.id,
+                "choice": choice,
+                "voted_at": now(),
+                "terms": terms,
+                "tick": tick(connection),
+                "outside": outside,
+                "final_number": next_final_number(connection) if attempt == 2 else None,
+            }
+            row = connection.execute(self._choose_statement, values).one()
         elif row.choice != choice:
             raise ChoiceError(
                 "You've already chosen {} in this battle. That choice stands.", row.choice.upper()
@@ -167,9 +183,9 @@ class ChoiceStore(Generic[AnyBattle]):
         return self._battle_of(connection, row)
 
     def _end(self, connection: Connection, battle: int, reason: str) -> Row:
-        """Stores that a battle without a choice was skipped or has nothing to vote on; returns its row."""
+        """Stores that a battle without a choice was skipped, or why it has nothing to vote on; returns its row."""
         values = {"battle": battle, "reason": reason, "ended_at": now()}
-        return connection.execute(self._ended, values).one()
+        return connection.execute(self._end_statement, values).one()
 
 
 def next_final_number(connection: Connection) -> int:
@@ -189,20 +205,24 @@ def publish_votes(database: Database) -> None:
         oldest = connection.scalar(_OLDEST_WAITING)
         if oldest is None:
             return
-        is_late = clock(connection) - oldest > FINAL_SECONDS * SECOND
-        if not is_late and not is_set_back(connection):
+        is_due = clock(connection) - oldest > FINAL_SECONDS * SECOND
+        # After the system clock was set back, time stands still until the next write, so the write decides.
+        if not is_due and not is_set_back(connection):
             return
     if database.is_writing:
         return
     with suppress(DatabaseError), database.write() as connection:
-        last = tick(connection) - FINAL_SECONDS * SECOND
-        late = select(BATTLE.c.id).where(WAITING, BATTLE.c.tick < last)
-        late = late.order_by(BATTLE.c.tick, BATTLE.c.id).with_for_update(skip_locked=True)
-        battles = connection.scalars(late).all()
+        due_before = tick(connection) - FINAL_SECONDS * SECOND
+        query = select(BATTLE.c.id).where(IS_WAITING, BATTLE.c.tick < due_before)
+        query = query.order_by(BATTLE.c.tick, BATTLE.c.id).with_for_update(skip_locked=True)
+        battles = connection.scalars(query).all()
         if battles:
-            first = next_final_number(connection)
-            rows = [{"battle": battle, "number": n} for n, battle in enumerate(battles, first)]
-            connection.execute(_NUMBERED, rows)
+            first_number = next_final_number(connection)
+            rows = [
+                {"battle": battle, "number": number}
+                for number, battle in enumerate(battles, first_number)
+            ]
+            connection.execute(_SET_NUMBER, rows)
 
 
 def attempt_of(row: Row) -> int:
@@ -219,16 +239,25 @@ def phase(row: Row) -> Phase:
 
 def undo_seconds(attempt: int, voted_at: datetime) -> int:
     """Returns the seconds that a page offers to undo a choice, by this machine's clock; `check_undo` decides."""
-    late = now() - voted_at > timedelta(seconds=UNDO_SECONDS + UNDO_GRACE_SECONDS)
-    return 0 if attempt == 2 or late else UNDO_SECONDS
+    is_late = now() - voted_at > timedelta(seconds=UNDO_SECONDS + UNDO_GRACE_SECONDS)
+    return 0 if attempt == 2 or is_late else UNDO_SECONDS
 
 
-def token_parts(token: str) -> tuple[str, int]:
-    """Returns the battle's name and the attempt. Raises UnknownBattleError for a malformed token."""
+class TokenParts(NamedTuple):
+    """A token, as a page sends it."""
+
+    battle: str
+    """The random name of the battle, which its row stores as `token`."""
+    attempt: int
+    """1 or 2."""
+
+
+def parse_token(token: str) -> TokenParts:
+    """Returns the parts of a token. Raises UnknownBattleError for a malformed one."""
     match = _TOKEN.fullmatch(token) if isinstance(token, str) else None
     if match is None:
         raise UnknownBattleError
-    return match[1], int(match[2])
+    return TokenParts(match[1], int(match[2]))
 
 
 def check_among(value: object, allowed: tuple[str, ...], field: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Column, Connection, Integer, Table, Text, bindparam, delete, func, select
 
-from arena.battles.tables import BATTLE, IS_LIVE, SKIPPED, VOTER_NETWORK
+from arena.battles.tables import BATTLE, IS_LIVE, IS_SKIPPED, VOTER_NETWORK
 from arena.battles.voters import lock, selves
 from arena.database import METADATA, Database, Moment, now
 from arena.errors import VoterError
@@ -41,7 +41,7 @@ _KEY = select(NETWORK_KEY.c.key).where(NETWORK_KEY.c.day == bindparam("day"))
 _SELVES = selves(bindparam("voter", type_=Integer))
 _SINCE = bindparam("since", type_=Moment)
 _SERVED_TODAY = select(func.count()).where(
-    BATTLE.c.voter_id.in_(_SELVES), BATTLE.c.began_at >= _SINCE, IS_LIVE | ~SKIPPED
+    BATTLE.c.voter_id.in_(_SELVES), BATTLE.c.began_at >= _SINCE, IS_LIVE | ~IS_SKIPPED
 )
 """The number of battles served to a voter since a time; built once, since building costs more than running."""
 LIMITS = VoteLimits()

@@ -46,6 +46,7 @@ class BattleRequest:
     family: str | None = None
 
     def fits(self, item: Item) -> bool:
+        """Returns whether the request allows a battle on an item."""
         if self.item is not None:
             return item.key == self.item
         return self.family in (None, item.family)
@@ -55,6 +56,7 @@ class PairSampler:
     """The choice of each voter's next battle."""
 
     COUNT_SECONDS = 2.0
+    """The age at which the votes of the pairs are counted again."""
 
     def __init__(
         self,
@@ -71,8 +73,8 @@ class PairSampler:
         self._demo_bank: DemoBank = demo_bank
         self._coin = random.SystemRandom()
         self._pair_votes: Mapping[Pair, int] = {}
-        self._counted = float("-inf")
-        self._counting = Lock()
+        self._counted_at = float("-inf")
+        self._count_lock = Lock()
         self._grids: dict[tuple[int, ...], PairGrid] = {}
 
     def shown_items(self) -> tuple[Item, ...]:
@@ -81,6 +83,7 @@ class PairSampler:
         return tuple(item for item in in_draw(bank, self._demo_bank) if len(item.contestants) > 1)
 
     def is_demo(self) -> bool:
+        """Returns whether demo items can be drawn."""
         bank = self._items.bank()
         demo = {source.id for source in bank.sources if source.kind == "demo"}
         return any(item.source in demo for item in in_draw(bank, self._demo_bank))
@@ -92,19 +95,19 @@ class PairSampler:
         items = self.shown_items()
         wanted = [item for item in items if request.fits(item)]
         if request.item is not None and not wanted:
-            return self._why_none(items, wanted)
+            return self._reason_for_none(items, wanted)
         linked = wanted[0].id if request.item is not None else None
         kind: DrawKind = "lot" if linked is None else "picked"
         self._count_votes()
         battle = self._store.serve(
             voter,
             choose=lambda taken: self._maybe_check_item(self._draw(wanted, taken), taken, kind),
-            comes_back=lambda battle, _: battle.item in self._items.bank().items,
+            may_come_back=lambda battle, _: battle.item in self._items.bank().items,
             item=linked,
             network=network,
-            stands=lambda held, taken: linked is None and self._stands(held, wanted, taken),
+            can_show=lambda held, taken: linked is None and self._can_show(held, wanted, taken),
         )
-        return battle or self._why_none(items, wanted)
+        return battle or self._reason_for_none(items, wanted)
 
     def hold(self, voter: int, request: BattleRequest) -> Held | None:
         """Draws the battle after this one, to be sent ahead of its time; see `BattleStore.hold`. Raises LimitError.
@@ -117,12 +120,12 @@ class PairSampler:
         return self._store.hold(
             voter,
             choose=lambda taken: self._maybe_check_item(self._draw(wanted, taken), taken, "lot"),
-            stands=lambda held, taken: self._stands(held, items, taken),
+            can_show=lambda held, taken: self._can_show(held, items, taken),
         )
 
-    def _stands(self, held: Draw, wanted: Sequence[Item], taken: frozenset[ItemPair]) -> bool:
-        """Returns whether a held draw is still possible: its answers are in use, and the voter has not had it
-        meanwhile.
+    def _can_show(self, held: Draw, wanted: Sequence[Item], taken: frozenset[ItemPair]) -> bool:
+        """Returns whether a held draw can still be shown: its answers are in use, its item is a check or wanted, and
+        the voter has not had it meanwhile.
         """
         item = self._items.bank().items.get(held.item)
         if item is None or (held.kind != "check" and item not in wanted):
@@ -135,21 +138,25 @@ class PairSampler:
         self, drawn: Draw | None, taken: frozenset[ItemPair], kind: DrawKind
     ) -> Draw | None:
         """Sometimes replaces a drawn battle by one on a new check item, unless the voter picked the item."""
-        drawn = drawn and drawn.by(kind)
-        if drawn is None or kind == "picked" or self._coin.random() >= CHECK_SHARE:
-            return drawn
+        if drawn is None:
+            return None
+        if kind == "picked" or self._coin.random() >= CHECK_SHARE:
+            return drawn.with_kind(kind)
         check = draw(PairGrid(self._items.bank().checks()), {}, taken, self._coin)
-        return check.by("check") if check else drawn
+        return check.with_kind("check") if check else drawn.with_kind(kind)
 
     def _draw(self, wanted: Sequence[Item], taken: frozenset[ItemPair]) -> Draw | None:
         """Draws a new battle for this voter. Raises LimitError if only the limits per item and pair leave none."""
-        items = Counter(pair.item for pair in taken)
-        pairs = Counter((pair.low, pair.high) for pair in taken)
-        closed = frozenset(pair for pair, n in pairs.items() if n >= self._limits.voter_pair)
-        left = [item for item in wanted if items[item.id] < self._limits.voter_item]
+        item_counts = Counter(battle.item for battle in taken)
+        pair_counts = Counter((battle.low, battle.high) for battle in taken)
+        closed = frozenset(
+            pair for pair, count in pair_counts.items() if count >= self._limits.voter_pair
+        )
+        left = [item for item in wanted if item_counts[item.id] < self._limits.voter_item]
         grid = self._grid(wanted) if len(left) == len(wanted) else PairGrid(left)
         drawn = draw(grid, self._pair_votes, taken, self._coin, closed)
-        is_limited = bool(closed) or max(items.values(), default=0) >= self._limits.voter_item
+        most_on_item = max(item_counts.values(), default=0)
+        is_limited = bool(closed) or most_on_item >= self._limits.voter_item
         if drawn is None and wanted and is_limited:
             raise LimitError(
                 "You've compared these items and models as often as one voter can. Thank you!"
@@ -163,11 +170,12 @@ class PairSampler:
         if grid is None:
             if len(self._grids) >= MOST_GRIDS:
                 self._grids.clear()
-            grid = self._grids[key] = PairGrid(wanted)
+            grid = PairGrid(wanted)
+            self._grids[key] = grid
         return grid
 
     @staticmethod
-    def _why_none(items: Sequence[Item], wanted: Sequence[Item]) -> NoBattle:
+    def _reason_for_none(items: Sequence[Item], wanted: Sequence[Item]) -> NoBattle:
         """Returns the reason for no battle, from all items and the wanted ones."""
         if wanted:
             return NoBattle.ALL_SEEN
@@ -178,18 +186,20 @@ class PairSampler:
 
         It runs before a draw's transaction, since counting may write, and would wait for a connection held by others.
         """
-        first = self._counted == float("-inf")
-        if self._is_counted() or not self._counting.acquire(blocking=first):
+        if self._is_count_fresh():
+            return
+        is_first = self._counted_at == float("-inf")
+        if not self._count_lock.acquire(blocking=is_first):
             return
         try:
-            if not self._is_counted():
+            if not self._is_count_fresh():
                 self._pair_votes = self._votes.pair_votes(live=False)
-                self._counted = time.monotonic()
+                self._counted_at = time.monotonic()
         finally:
-            self._counting.release()
+            self._count_lock.release()
 
-    def _is_counted(self) -> bool:
-        return time.monotonic() - self._counted <= self.COUNT_SECONDS
+    def _is_count_fresh(self) -> bool:
+        return time.monotonic() - self._counted_at <= self.COUNT_SECONDS
 
 
 def in_draw(bank: Bank, demo_bank: DemoBank) -> tuple[Item, ...]:
@@ -200,8 +210,8 @@ def in_draw(bank: Bank, demo_bank: DemoBank) -> tuple[Item, ...]:
 
 def left_out_of_draw(bank: Bank, demo_bank: DemoBank) -> frozenset[int]:
     """Returns the sources not in the draw: check items, and under `auto` the demo items once an own item is ready."""
-    own_ready = bank.states_of(OWN_KINDS)["ready"] > 0
-    with_demo = demo_bank == "on" or (demo_bank == "auto" and not own_ready)
+    has_own_items = bank.states_of(OWN_KINDS)["ready"] > 0
+    with_demo = demo_bank == "on" or (demo_bank == "auto" and not has_own_items)
     kinds = ("check",) if with_demo else ("check", "demo")
     return frozenset(source.id for source in bank.sources if source.kind in kinds)
 
@@ -215,25 +225,30 @@ class PairGrid:
             item.id: {contestant.model: contestant for contestant in item.contestants}
             for item in self.items
         }
+        """The answers by item and model."""
         self.models = sorted(set().union(*self.answers.values()))
         self.place = {model: number for number, model in enumerate(self.models)}
-        self.has = np.zeros((len(self.models), len(self.items)), bool)
+        """The place of each model among `models`."""
+        self.has_answer = np.zeros((len(self.models), len(self.items)), bool)
+        """Whether a model has an answer to an item: models x items."""
         for number, answers in enumerate(self.answers.values()):
-            self.has[[self.place[model] for model in answers], number] = True
-        answered = self.has.astype(np.float32)
-        self.shared = np.triu(answered @ answered.T, 1)
+            self.has_answer[[self.place[model] for model in answers], number] = True
+        answered = self.has_answer.astype(np.float32)
+        self.shared_items = np.triu(answered @ answered.T, 1)
         """The number of items that both models of a pair answered, above the diagonal."""
-        self._votes: tuple[Mapping[Pair, int], Floats] = ({}, np.zeros_like(self.shared))
+        self._counted_votes: Mapping[Pair, int] = {}
+        self._vote_matrix: Floats = np.zeros_like(self.shared_items)
 
-    def votes(self, votes: Mapping[Pair, int]) -> Floats:
-        """Returns the votes of each pair as a matrix, made once for each mapping."""
-        if votes is not self._votes[0]:
-            matrix = np.zeros_like(self.shared)
-            for (low, high), n in votes.items():
+    def vote_matrix(self, votes: Mapping[Pair, int]) -> Floats:
+        """Returns the votes of each pair (models x models), made once for each mapping."""
+        if votes is not self._counted_votes:
+            matrix = np.zeros_like(self.shared_items)
+            for (low, high), count in votes.items():
                 if low in self.place and high in self.place:
-                    matrix[self.place[low], self.place[high]] = n
-            self._votes = (votes, matrix)
-        return self._votes[1]
+                    matrix[self.place[low], self.place[high]] = count
+            self._counted_votes = votes
+            self._vote_matrix = matrix
+        return self._vote_matrix
 
 
 def draw(
@@ -243,40 +258,45 @@ def draw(
     coin: random.Random,
     closed: frozenset[Pair] = frozenset(),
 ) -> Draw | None:
-    """Draws one of the pairs, none of `closed`, that have items left for this voter, then an item, then the sides."""
-    left = grid.shared.copy()
+    """Draws one of the pairs, none of `closed`, that have items left for this voter, then an item, then the sides.
+
+    `votes` are those of each pair, `taken` the voter's battles. None if no pair is left.
+    """
+    items_left = grid.shared_items.copy()
     place = grid.place
     for item, low, high in taken:
         answers = grid.answers.get(item, {})
         if low in answers and high in answers:
-            left[place[low], place[high]] -= 1
+            items_left[place[low], place[high]] -= 1
     for low, high in closed:
         if low in place and high in place:
-            left[place[low], place[high]] = 0
-    pairs = np.argwhere(left > 0)
+            items_left[place[low], place[high]] = 0
+    pairs = np.argwhere(items_left > 0)
     if not len(pairs):
         return None
-    chances = pair_chances(grid.votes(votes)[pairs[:, 0], pairs[:, 1]])
-    drawn = min(int(np.searchsorted(np.cumsum(chances), coin.random(), "right")), len(pairs) - 1)
-    low, high = (grid.models[number] for number in pairs[drawn].tolist())
-    both = [grid.items[number].id for number in np.flatnonzero(grid.has[pairs[drawn]].all(0))]
-    new = [item for item in both if ItemPair(item, low, high) not in taken]
-    item = coin.choice(new)
+    chances = pair_chances(grid.vote_matrix(votes)[pairs[:, 0], pairs[:, 1]])
+    drawn = int(np.searchsorted(np.cumsum(chances), coin.random(), "right"))
+    drawn = min(drawn, len(pairs) - 1)  # The sum of the chances may be a little below 1.
+    pair = pairs[drawn]
+    low, high = (grid.models[number] for number in pair.tolist())
+    has_both = grid.has_answer[pair].all(0)
+    shared_items = [grid.items[number].id for number in np.flatnonzero(has_both)]
+    new_items = [item for item in shared_items if ItemPair(item, low, high) not in taken]
+    item = coin.choice(new_items)
     answers = grid.answers[item]
-    return _sided(item, answers[low], answers[high], coin)._replace(
-        probability=float(chances[drawn]) / len(new)
-    )
+    sided = _draw_sides(item, answers[low], answers[high], coin)
+    return sided._replace(probability=float(chances[drawn]) / len(new_items))
 
 
 def pair_chances(votes: npt.ArrayLike) -> Floats:
     """Returns the chance of each of P pairs by its votes: the fewer, the likelier, between 1 / (4 P) and 2 / P."""
     cast = np.asarray(votes, float)
-    # The average is at least half a share, since the function is convex.
+    # Shares are at most 1, and on average at least 1/2, since the function is convex: hence the bounds.
     shares = 1 / (1 + cast / (cast.mean() + 1))
     return 0.25 / len(cast) + 0.75 * shares / shares.sum()
 
 
-def _sided(item: int, first: Contestant, second: Contestant, coin: random.Random) -> Draw:
-    sides = [first, second] if coin.random() < 0.5 else [second, first]
-    a, b = sides
-    return Draw(item, a.model, b.model, a.answer, b.answer)
+def _draw_sides(item: int, first: Contestant, second: Contestant, coin: random.Random) -> Draw:
+    """Draws which of two models' answers to an item is on side A."""
+    a, b = (first, second) if coin.random() < 0.5 else (second, first)
+    return Draw(item, model_a=a.model, model_b=b.model, answer_a=a.answer, answer_b=b.answer)

@@ -33,7 +33,7 @@ BOARD_MODEL = Table(
     Column("since", Moment, nullable=False),
 )
 """Every model that a board ever had, also removed ones. Rows are only added."""
-AT_ONCE = 500
+ROWS_AT_ONCE = 500
 """The most rows in one transaction, so that voters' transactions don't wait long."""
 
 
@@ -44,8 +44,8 @@ class BoardRecord(NamedTuple):
     settled: Mapping[tuple[int, int], int]
     """The board's votes when the first model, by code, was settled above the second."""
 
-    def among(self, places: Mapping[int, int]) -> list[Settlement]:
-        """Returns the settled orders between models with a place, by their places."""
+    def settlements_among(self, places: Mapping[int, int]) -> list[Settlement]:
+        """Returns the settled orders between the models of `places` (place by code), with places for codes."""
         return [
             Settlement(places[above], places[below], votes)
             for (above, below), votes in self.settled.items()
@@ -53,33 +53,36 @@ class BoardRecord(NamedTuple):
         ]
 
 
-def source_board(kind: str, multi: bool, rule: CountRule, source: str) -> str:
+def source_board_name(kind: str, multi: bool, rule: CountRule, source: str) -> str:
     """Returns the name of a source's board in the record.
 
     It has the source's name, since imported sources are not in the backup, and get other codes after a wipe.
     """
-    return f"{kind}, {'multiple' if multi else 'single'}, {rule}: {source}"
+    images = "multiple" if multi else "single"
+    return f"{kind}, {images}, {rule}: {source}"
 
 
-def campaign_board(campaign: str) -> str:
+def campaign_board_name(campaign: str) -> str:
+    """Returns the name of a campaign's board in the record."""
     return f"campaign {campaign}"
 
 
 def forget_orders(connection: Connection, campaign: str, source: str) -> None:
     """Deletes the settled orders of a campaign and of every board of its source, since their votes no longer count."""
-    boards = [campaign_board(campaign)]
+    boards = [campaign_board_name(campaign)]
     for rule in get_args(CountRule):
-        boards += [source_board("bank", multi, rule, source) for multi in (False, True)]
+        boards.append(source_board_name("bank", False, rule, source))
+        boards.append(source_board_name("bank", True, rule, source))
     connection.execute(delete(SETTLEMENT).where(SETTLEMENT.c.board.in_(boards)))
 
 
 def read_record(connection: Connection, board: str) -> BoardRecord:
     models = connection.scalars(select(BOARD_MODEL.c.model_id).where(BOARD_MODEL.c.board == board))
-    rows = select(SETTLEMENT.c.above, SETTLEMENT.c.below, SETTLEMENT.c.votes).where(
-        SETTLEMENT.c.board == board
-    )
+    query = select(SETTLEMENT.c.above, SETTLEMENT.c.below, SETTLEMENT.c.votes)
+    rows = connection.execute(query.where(SETTLEMENT.c.board == board))
     return BoardRecord(
-        frozenset(models), {(row.above, row.below): row.votes for row in connection.execute(rows)}
+        models=frozenset(models),
+        settled={(row.above, row.below): row.votes for row in rows},
     )
 
 
@@ -90,12 +93,15 @@ def extend_record(
 
     If several servers look at the same time, the first one's row stays. After a failed write, the next look writes.
     """
-    known = record.among({code: place for place, code in enumerate(codes)})
-    fresh = recorded(latest, known)[len(known) :] if latest else ()
+    if latest is None:
+        return record
     moment = now()
-    newcomers = [code for code in codes if code not in record.models] if latest else []
-    models = [{"board": board, "model_id": code, "since": moment} for code in newcomers]
-    rows = [
+    new_codes = [code for code in codes if code not in record.models]
+    new_models = [{"board": board, "model_id": code, "since": moment} for code in new_codes]
+    earlier = record.settlements_among({code: place for place, code in enumerate(codes)})
+    # The look's settlements come after the earlier ones.
+    new_settlements = recorded(latest, earlier)[len(earlier) :]
+    settlement_rows = [
         {
             "board": board,
             "above": codes[settlement.above],
@@ -103,15 +109,20 @@ def extend_record(
             "votes": settlement.votes,
             "settled_at": moment,
         }
-        for settlement in fresh
+        for settlement in new_settlements
     ]
-    if not models and not rows:
+    if not new_models and not settlement_rows:
         return record
     with suppress(DatabaseError):
-        for table, news in ((BOARD_MODEL, models), (SETTLEMENT, rows)):
-            for start in range(0, len(news), AT_ONCE):
-                with database.write() as connection:
-                    statement = database.insert(table).on_conflict_do_nothing()
-                    connection.execute(statement, news[start : start + AT_ONCE])
+        _insert_rows(database, BOARD_MODEL, new_models)
+        _insert_rows(database, SETTLEMENT, settlement_rows)
     with database.read() as connection:
         return read_record(connection, board)
+
+
+def _insert_rows(database: Database, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
+    """Inserts rows that are not there yet, ROWS_AT_ONCE in a transaction. Raises DatabaseError."""
+    statement = database.insert(table).on_conflict_do_nothing()
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        with database.write() as connection:
+            connection.execute(statement, rows[start : start + ROWS_AT_ONCE])

@@ -13,11 +13,11 @@ from arena.battles.choices import (
     VoteError,
     attempt_of,
     check_among,
+    parse_token,
     phase,
-    token_parts,
 )
 from arena.battles.quotas import LIMITS, Quotas
-from arena.battles.tables import BATTLE, CHOSEN, HELD, IS_LIVE, NO_SEAT, SEAT, UNFINISHED
+from arena.battles.tables import BATTLE, HAS_CHOICE, HELD, IS_LIVE, NO_SEAT, SEAT, UNFINISHED
 from arena.battles.voters import Voters, lock, selves
 from arena.database import Database, now
 from arena.items.store import IMAGE
@@ -25,10 +25,12 @@ from arena.settings import VoteLimits
 from arena.types import SIDES, Battle, Phase, Side, SkipReason
 
 SKIPS_AT_LEAST = 5
+"""The skips that a voter always has in a day."""
 SKIPS_SHARE = 0.2
+"""The share of a day's battles that a voter may skip."""
 BROKEN_TIMES = 4
-"""A voter may skip this share of a day's battles, and always SKIPS_AT_LEAST. Battles with a broken picture count
-separately: BROKEN_TIMES as many may be skipped, since only the browser can tell."""
+"""Battles with a broken picture count separately: this many times as many may be skipped, since only the browser can
+tell."""
 
 
 DrawKind = Literal["lot", "picked", "campaign", "check"]
@@ -47,9 +49,10 @@ class Draw(NamedTuple):
     probability: float | None = None
     """The probability of this item and pair among all that the voter could still get; only for draws by lot."""
 
-    def by(self, kind: DrawKind) -> "Draw":
-        """Returns the same draw with another kind."""
-        return self._replace(kind=kind, probability=self.probability if kind == "lot" else None)
+    def with_kind(self, kind: DrawKind) -> "Draw":
+        """Returns the same draw with this kind, and without its probability if it isn't by lot."""
+        probability = self.probability if kind == "lot" else None
+        return self._replace(kind=kind, probability=probability)
 
     def columns(self) -> dict[str, object]:
         """Returns the draw as columns of a battle, held or served."""
@@ -85,20 +88,23 @@ class Held(NamedTuple):
 
 
 Choose = Callable[[frozenset[ItemPair]], Draw | None]
-Stands = Callable[[Draw, frozenset[ItemPair]], bool]
+"""Draws a new battle for a voter who has had these battles; None if nothing is left."""
+CanShow = Callable[[Draw, frozenset[ItemPair]], bool]
 """Whether a held draw can still be shown to a voter who has had these battles."""
 
-_MINE = BATTLE.c.voter_id.in_(selves(bindparam("voter", type_=Integer)))
-_SEEN = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(_MINE, ~IS_LIVE)
-_VOTES_OF_VOTER = select(func.count()).where(
-    BATTLE.c.voter_id == bindparam("voter"), CHOSEN, ~IS_LIVE
+_IS_OF_VOTER = BATTLE.c.voter_id.in_(selves(bindparam("voter", type_=Integer)))
+_SEEN_QUERY = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(
+    _IS_OF_VOTER, ~IS_LIVE
+)
+_VOTE_COUNT = select(func.count()).where(
+    BATTLE.c.voter_id == bindparam("voter"), HAS_CHOICE, ~IS_LIVE
 )
 _UNFINISHED_ON_ITEM = UNFINISHED.where(BATTLE.c.item_id == bindparam("item"))
-_HELD = select(HELD).where(HELD.c.voter_id == bindparam("voter"))
-_RELEASED = delete(HELD).where(HELD.c.voter_id == bindparam("voter"))
-_TAKEN_UP = _RELEASED.where(HELD.c.token == bindparam("token"))
-_IMAGES = select(func.count()).where(IMAGE.c.item_id == bindparam("item")).scalar_subquery()
-_SERVED = insert(BATTLE).values(images=_IMAGES).returning(*BATTLE.c)
+_HELD_QUERY = select(HELD).where(HELD.c.voter_id == bindparam("voter"))
+_DELETE_HELD = delete(HELD).where(HELD.c.voter_id == bindparam("voter"))
+_DELETE_THIS_HELD = _DELETE_HELD.where(HELD.c.token == bindparam("token"))
+_IMAGE_COUNT = select(func.count()).where(IMAGE.c.item_id == bindparam("item")).scalar_subquery()
+_INSERT_BATTLE = insert(BATTLE).values(images=_IMAGE_COUNT).returning(*BATTLE.c)
 
 
 class VoteRequest(NamedTuple):
@@ -124,55 +130,61 @@ class BattleStore(ChoiceStore[Battle]):
         choose: Choose,
         item: int | None = None,
         seat: int | None = None,
-        comes_back: Callable[[Battle, ItemPair], bool] = lambda battle, pair: True,
+        may_come_back: Callable[[Battle, ItemPair], bool] = lambda battle, pair: True,
         network: str | None = None,
-        stands: Stands = lambda draw, taken: False,
+        can_show: CanShow = lambda draw, taken: False,
     ) -> Battle | None:
-        """Returns the voter's unfinished battle (on `item`, if it is set) that `comes_back` accepts, or one from
+        """Returns the voter's unfinished battle (on `item`, if it is set) that `may_come_back` accepts, or one from
         `choose`.
 
         `choose` gets the battles that the voter has had; it returns None if nothing is left. A held battle comes first
-        if it still `stands`. Raises LimitError.
+        if `can_show` still accepts it. Raises LimitError.
         """
         with self._database.write() as connection:
             self._lock(connection, voter, seat)
-            for row in _unfinished(connection, voter, seat, item):
-                if comes_back(_battle(row), ItemPair.of_row(row)):
+            for row in _unfinished_rows(connection, voter, seat, item):
+                if may_come_back(_battle(row), ItemPair.of_row(row)):
                     return _battle(row)
-            taken = _seen(connection, voter)
-            held = _held(connection, voter)
-            if held is None or not stands(held.draw, taken):
-                held = _drawn(choose(taken))
+            taken = _seen_battles(connection, voter)
+            held = _read_held(connection, voter)
+            if held is None or not can_show(held.draw, taken):
+                held = _with_token(choose(taken))
             if held is None:
                 return None
             self._quotas.count_battle(connection, voter, network)
-            token, draw = held
-            connection.execute(_TAKEN_UP, {"voter": voter, "token": token})
-            values = {"token": token, "voter_id": voter, "seat_id": seat, "began_at": now()}
-            values |= {"item": draw.item, **draw.columns()}
-            return _battle(connection.execute(_SERVED, values).one())
+            # Deletes the held draw if it is this one; another one stays for later.
+            connection.execute(_DELETE_THIS_HELD, {"voter": voter, "token": held.token})
+            values = {
+                "token": held.token,
+                "voter_id": voter,
+                "seat_id": seat,
+                "began_at": now(),
+                "item": held.draw.item,
+                **held.draw.columns(),
+            }
+            return _battle(connection.execute(_INSERT_BATTLE, values).one())
 
-    def hold(self, voter: int, choose: Choose, stands: Stands) -> Held | None:
+    def hold(self, voter: int, choose: Choose, can_show: CanShow) -> Held | None:
         """Draws the voter's next battle, to be sent ahead; None if one is unfinished, or none is left.
 
-        `serve` serves it, and `hold` returns the same one while it `stands`, so that looking ahead gives no choice.
-        Until it is served it is no battle: it has no time, counts for nobody and takes no vote. Raises LimitError.
+        `serve` serves it, and `hold` returns the same one while `can_show` accepts it, so that looking ahead gives no
+        choice. Until it is served it is no battle: it has no time, counts for nobody and takes no vote. Raises
+        LimitError.
         """
         with self._database.write() as connection:
             lock(connection, voter)
-            if _unfinished(connection, voter):
+            if _unfinished_rows(connection, voter):
                 return None
             self._quotas.check_voter(connection, voter)
-            taken = _seen(connection, voter)
-            held = _held(connection, voter)
-            if held and stands(held.draw, taken):
+            taken = _seen_battles(connection, voter)
+            held = _read_held(connection, voter)
+            if held and can_show(held.draw, taken):
                 return held
-            held = _drawn(choose(taken))
+            held = _with_token(choose(taken))
             if held is None:
                 return None
-            token, draw = held
-            connection.execute(_RELEASED, {"voter": voter})
-            values = {"voter_id": voter, "token": token, **draw.columns()}
+            connection.execute(_DELETE_HELD, {"voter": voter})
+            values = {"voter_id": voter, "token": held.token, **held.draw.columns()}
             connection.execute(insert(HELD).values(values))
             return held
 
@@ -193,16 +205,17 @@ class BattleStore(ChoiceStore[Battle]):
         with self._database.write() as connection:
             return self._cast(connection, VoteRequest(voter, token, choice, terms))
 
-    def vote_if(self, keeps: Callable[[], bool], seat: int, vote_request: VoteRequest) -> bool:
-        """Stores a choice as `vote` does if its seat `keeps` the battle; no seat of the campaign is served
-        meanwhile.
+    def vote_if(self, is_kept: Callable[[], bool], seat: int, vote_request: VoteRequest) -> bool:
+        """Stores a choice as `vote` does if the battle still is its seat's (`is_kept`), and returns whether it is.
+
+        No seat of the campaign is served meanwhile.
         """
         with self._database.write() as connection:
             self._lock(connection, vote_request.voter, seat)
-            if keeps():
-                self._cast(connection, vote_request)
-                return True
-            return False
+            if not is_kept():
+                return False
+            self._cast(connection, vote_request)
+            return True
 
     def vote_all(self, vote_requests: Sequence[VoteRequest]) -> list[Battle | VoteError]:
         """Stores choices in one transaction, each as `vote` does; returns for each the battle or the error of `vote`.
@@ -238,38 +251,44 @@ class BattleStore(ChoiceStore[Battle]):
             return _battle(row)
 
     def votes_of(self, voter: int) -> int:
+        """Returns the number of a voter's choices, also those that can still be undone."""
         with self._database.read() as connection:
-            return connection.execute(_VOTES_OF_VOTER, {"voter": voter}).scalar_one()
+            return connection.execute(_VOTE_COUNT, {"voter": voter}).scalar_one()
 
     def _cast(self, connection: Connection, vote_request: VoteRequest) -> Battle:
-        voter, token, choice, terms = vote_request
-        check_among(choice, SIDES, "choice")
-        row = self._find(connection, voter, token, lock=True)
+        """Stores a choice; raises as `vote` does."""
+        check_among(vote_request.choice, SIDES, "choice")
+        row = self._find(connection, vote_request.voter, vote_request.token, lock=True)
         if row.ended is not None:
             raise ChoiceError("You skipped this battle. Press Next for another.")
-        return self._choose(connection, row, token_parts(token)[1], choice, terms)
+        attempt = parse_token(vote_request.token).attempt
+        return self._choose(connection, row, attempt, vote_request.choice, vote_request.terms)
 
 
-def _unfinished(
+def _unfinished_rows(
     connection: Connection, voter: int, seat: int | None = None, item: int | None = None
 ) -> Sequence[Row]:
+    """Returns a voter's unfinished battles, in a seat or without one, on an item or on any."""
     query = UNFINISHED if item is None else _UNFINISHED_ON_ITEM
     values = {"voter": voter, "seat": NO_SEAT if seat is None else seat, "item": item}
     return connection.execute(query, values).all()
 
 
-def _seen(connection: Connection, voter: int) -> frozenset[ItemPair]:
-    return frozenset(ItemPair.of_row(row) for row in connection.execute(_SEEN, {"voter": voter}))
+def _seen_battles(connection: Connection, voter: int) -> frozenset[ItemPair]:
+    return frozenset(
+        ItemPair.of_row(row) for row in connection.execute(_SEEN_QUERY, {"voter": voter})
+    )
 
 
-def _drawn(draw: Draw | None) -> Held | None:
+def _with_token(draw: Draw | None) -> Held | None:
+    """Returns a new draw with a new random token."""
     if draw is None:
         return None
     return Held(secrets.token_urlsafe(16), draw)
 
 
-def _held(connection: Connection, voter: int) -> Held | None:
-    row = connection.execute(_HELD, {"voter": voter}).first()
+def _read_held(connection: Connection, voter: int) -> Held | None:
+    row = connection.execute(_HELD_QUERY, {"voter": voter}).first()
     if row is None:
         return None
     draw = Draw(
@@ -306,10 +325,13 @@ def _check_skips_left(connection: Connection, voter: int, reason: SkipReason) ->
     today = now().replace(hour=0, minute=0, second=0, microsecond=0)
     own_battles = select(func.count()).where(BATTLE.c.voter_id.in_(selves(voter)), ~IS_LIVE)
     battles = connection.execute(own_battles.where(BATTLE.c.began_at >= today)).scalar_one()
-    broken = reason == "image broken"
-    alike = (BATTLE.c.ended == "image broken") == broken
-    skips = own_battles.where(BATTLE.c.ended_at >= today, alike)
-    allowed = max(SKIPS_AT_LEAST, int(SKIPS_SHARE * battles)) * (BROKEN_TIMES if broken else 1)
+    allowed = max(SKIPS_AT_LEAST, int(SKIPS_SHARE * battles))
+    skips = own_battles.where(BATTLE.c.ended_at >= today)
+    if reason == "image broken":
+        allowed *= BROKEN_TIMES
+        skips = skips.where(BATTLE.c.ended == "image broken")
+    else:
+        skips = skips.where(BATTLE.c.ended != "image broken")
     if connection.execute(skips).scalar_one() >= allowed:
         raise ChoiceError(
             "You've used today's {} skips. Please choose the better answer, even if it's close.",

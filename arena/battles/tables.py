@@ -136,17 +136,18 @@ BATTLE = Table(
     ),
     CheckConstraint("revealed_at IS NULL OR final_number IS NOT NULL"),
 )
-"""`tick`: by the database's clock; `final_number`: the order of final votes; `outside`: stopped, named itself."""
+"""`tick`: by the database's clock; `final_number`: the order of final votes; `outside`: a reason of `Outside`."""
 
 IS_LIVE = BATTLE.c.answer_a.is_(None)
-CHOSEN = BATTLE.c.choice.is_not(None)
-SKIPPED = BATTLE.c.ended.is_not(None)
-"""CHOSEN, SKIPPED: whether a battle has a choice, and whether it was skipped or ended without one."""
-WAITING = CHOSEN & BATTLE.c.final_number.is_(None)
+"""Whether a battle's answers are live, not stored."""
+HAS_CHOICE = BATTLE.c.choice.is_not(None)
+IS_SKIPPED = BATTLE.c.ended.is_not(None)
+"""Whether a battle was skipped, or ended without a choice."""
+IS_WAITING = HAS_CHOICE & BATTLE.c.final_number.is_(None)
 """Whether a choice may still be undone, or is not yet numbered."""
 IS_FINAL = BATTLE.c.final_number.is_not(None)
 """Whether a choice has its final number: it can no longer be undone, and public data may depend on it."""
-RANKED = IS_FINAL & BATTLE.c.outside.is_(None)
+IS_RANKED = IS_FINAL & BATTLE.c.outside.is_(None)
 
 Index("battle_of_pair", BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
 Index(
@@ -159,7 +160,7 @@ Index(
     sqlite_where=~IS_LIVE,
     postgresql_where=~IS_LIVE,
 )
-Index("battle_waiting", BATTLE.c.tick, sqlite_where=WAITING, postgresql_where=WAITING)
+Index("battle_waiting", BATTLE.c.tick, sqlite_where=IS_WAITING, postgresql_where=IS_WAITING)
 
 TURN = Table(
     "turn",
@@ -228,8 +229,8 @@ UNFINISHED = (
         BATTLE.c.voter_id == bindparam("voter"),
         func.coalesce(BATTLE.c.seat_id, NO_SEAT) == bindparam("seat"),
         BATTLE.c.revealed_at.is_(None),
-        ~SKIPPED,
-        CHOSEN | ~_WITHDRAWN.correlate(BATTLE).exists(),
+        ~IS_SKIPPED,
+        HAS_CHOICE | ~_WITHDRAWN.correlate(BATTLE).exists(),
     )
     .order_by(BATTLE.c.id)
 )

@@ -48,8 +48,9 @@ COLUMNS: Mapping[str, type] = {
 """The columns of the frame; rows are in the order of the votes' final numbers."""
 OUTSIDE = ("", *get_args(Outside))
 LIVE_OWN = 0
+"""The source of votes on live answers about own images."""
 LIVE_ITEM = -1
-"""LIVE_OWN, LIVE_ITEM: the sources of votes on live answers about own images, and about the bank's items."""
+"""The source of votes on live answers about the bank's items."""
 FORGOTTEN = "forgotten"
 """The counter of erased voters; data with voters' numbers is read again when it changes."""
 _OUTSIDE = case(
@@ -78,7 +79,7 @@ _VOTES = (
     .order_by(BATTLE.c.final_number)
 )
 _COUNT = select(func.count(), func.max(BATTLE.c.final_number)).where(IS_FINAL)
-_AT_ONCE = 10_000
+_ROWS_AT_ONCE = 10_000
 """The rows that are fetched at once."""
 
 
@@ -88,6 +89,7 @@ class FinalVotes(NamedTuple):
     votes: pd.DataFrame
     """A row for each vote, with COLUMNS; a later frame of the same edition only adds rows."""
     edition: int
+    """Grows whenever the table is read anew."""
 
 
 @dataclass(frozen=True)
@@ -118,19 +120,20 @@ class VoteTable:
         """Returns all votes that are final by now. Raises DatabaseError."""
         publish_votes(self._database)
         with self._lock, self._database.read() as connection:
-            self._take_news(connection)
+            self._read_new_votes(connection)
             return FinalVotes(self._frame, self._edition)
 
     def check(self) -> None:
         """Reads all votes again if the database has another number of votes, or another last one."""
         with self._lock, self._database.read() as connection:
-            self._take_news(connection)
+            self._read_new_votes(connection)
             stored, last = connection.execute(_COUNT).one()
-            differs = stored != self._length or (last or 0) != self._last
-            if differs:
+            mended = self.checks.mended
+            if stored != self._length or (last or 0) != self._last_number:
                 self._start_anew()
-                self._take_news(connection)
-            self.checks = TableChecks(time.monotonic(), self.checks.mended + differs)
+                self._read_new_votes(connection)
+                mended += 1
+            self.checks = TableChecks(time.monotonic(), mended)
 
     def pair_votes(self, live: bool) -> dict[tuple[int, int], int]:
         """Returns the number of ranked votes of each pair of models, lower code first, on live or on stored answers."""
@@ -141,59 +144,64 @@ class VoteTable:
         loser = values(votes, "loser")[mask]
         models = int(max(winner.max(initial=0), loser.max(initial=0))) + 1
         pair = np.minimum(winner, loser).astype(np.int64) * models + np.maximum(winner, loser)
-        number = np.bincount(pair)
-        return {divmod(code, models): int(number[code]) for code in np.flatnonzero(number).tolist()}
+        counts = np.bincount(pair)
+        return {divmod(code, models): int(counts[code]) for code in np.flatnonzero(counts).tolist()}
 
     def _start_anew(self) -> None:
+        """Empties the table, as another edition."""
         self._edition += 1
         self._items = _Items()
         self._length = 0
-        self._last = 0
+        """The number of votes, which are at the beginning of the arrays."""
+        self._last_number = 0
+        """The final number of the last vote."""
         self._columns: dict[str, npt.NDArray[Any]] = {
             name: np.empty(0, kind) for name, kind in COLUMNS.items()
         }
         self._frame = pd.DataFrame(self._columns)
 
-    def _take_news(self, connection: Connection) -> None:
+    def _read_new_votes(self, connection: Connection) -> None:
+        """Appends the votes after the last one; reads all of them anew if voters were erased meanwhile."""
         forgotten = counter(connection, FORGOTTEN)
         if forgotten != self._forgotten:
             self._start_anew()
             self._forgotten = forgotten
-        rows = whole_numbers(connection, _VOTES.where(BATTLE.c.final_number > self._last))
+        rows = whole_numbers(connection, _VOTES.where(BATTLE.c.final_number > self._last_number))
         if len(rows["battle"]):
-            self._append(self._columns_of(connection, rows))
-            self._last = int(rows["final_number"][-1])
+            self._append(self._frame_columns(connection, rows))
+            self._last_number = int(rows["final_number"][-1])
 
-    def _columns_of(
+    def _frame_columns(
         self, connection: Connection, rows: Mapping[str, npt.NDArray[np.int64]]
     ) -> dict[str, npt.NDArray[Any]]:
         """Returns the columns of the frame from those of _VOTES."""
         battle = rows["battle"]
         item = rows["item"]
-        self._items.know(connection, item)
-        live = rows["answer_a"] == 0
-        own = item == 0
-        waited = np.maximum(0, rows["voted_at"] - rows["began_at"])
-        looked_up = {
-            "source": np.where(live, np.where(own, LIVE_OWN, LIVE_ITEM), self._items.source[item]),
-            "multi": np.where(live, rows["images"] > 1, self._items.multi[item]),
-            "item": np.where(own, -battle, item),
-            "picture": np.where(own, -battle, self._items.picture[item]),
-            "family": np.where(live, 0, self._items.family[item]),
-            "milliseconds": waited // 1000,
+        self._items.read_missing(connection, item)
+        is_live = rows["answer_a"] == 0
+        is_own = item == 0
+        live_source = np.where(is_own, LIVE_OWN, LIVE_ITEM)
+        microseconds = np.maximum(0, rows["voted_at"] - rows["began_at"])
+        computed = {
+            "source": np.where(is_live, live_source, self._items.source[item]),
+            "multi": np.where(is_live, rows["images"] > 1, self._items.multi[item]),
+            "item": np.where(is_own, -battle, item),
+            "picture": np.where(is_own, -battle, self._items.picture[item]),
+            "family": np.where(is_live, 0, self._items.family[item]),
+            "milliseconds": microseconds // 1000,
         }
-        columns = {**rows, **looked_up}
+        columns = {**rows, **computed}
         return {name: columns[name] for name in COLUMNS}
 
-    def _append(self, news: Mapping[str, npt.NDArray[Any]]) -> None:
+    def _append(self, new_columns: Mapping[str, npt.NDArray[Any]]) -> None:
         """Writes after the rows of existing frames, in new arrays of twice the size if there is no room."""
-        end = self._length + len(news["battle"])
+        end = self._length + len(new_columns["battle"])
         for name, column in self._columns.items():
             if end > len(column):
-                room = np.empty(max(end, 2 * len(column)), column.dtype)
-                room[: self._length] = column[: self._length]
-                self._columns[name] = room
-            self._columns[name][self._length : end] = news[name]
+                longer = np.empty(max(end, 2 * len(column)), column.dtype)
+                longer[: self._length] = column[: self._length]
+                self._columns[name] = longer
+            self._columns[name][self._length : end] = new_columns[name]
         self._length = end
         filled = {name: column[:end] for name, column in self._columns.items()}
         self._frame = pd.DataFrame(filled, copy=False)
@@ -219,18 +227,18 @@ class _Items:
         self.picture = np.zeros(1, np.int64)
         self._alike = Alike()
 
-    def know(self, connection: Connection, items: npt.NDArray[np.int64]) -> None:
-        """Reads the items that are not known yet."""
-        known = len(self.source)
-        if not len(items) or items.max() < known:
+    def read_missing(self, connection: Connection, items: npt.NDArray[np.int64]) -> None:
+        """Reads new items if any of these is not known yet."""
+        first_unknown = len(self.source)
+        if not len(items) or items.max() < first_unknown:
             return
         query = items_with_pictures(ITEM.c.source_id, ITEM.c.multi, ITEM.c.family_id)
-        rows = connection.execute(query.where(ITEM.c.id >= known)).all()
+        rows = connection.execute(query.where(ITEM.c.id >= first_unknown)).all()
         size = rows[-1].id + 1
-        self.source = _longer(self.source, size)
-        self.multi = _longer(self.multi, size)
-        self.family = _longer(self.family, size)
-        self.picture = _longer(self.picture, size)
+        self.source = _lengthened(self.source, size)
+        self.multi = _lengthened(self.multi, size)
+        self.family = _lengthened(self.family, size)
+        self.picture = _lengthened(self.picture, size)
         for row in rows:
             self.source[row.id] = row.source_id
             self.multi[row.id] = row.multi
@@ -238,7 +246,8 @@ class _Items:
             self.picture[row.id] = self._alike.code(row)
 
 
-def _longer(column: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+def _lengthened(column: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+    """Returns a copy with zeros at the end."""
     longer = np.zeros(size, np.int64)
     longer[: len(column)] = column
     return longer
@@ -250,8 +259,8 @@ def whole_numbers(connection: Connection, query: Select) -> dict[str, npt.NDArra
     assert cursor is not None
     names = list(query.selected_columns.keys())
     blocks = [np.zeros((0, len(names)), np.int64)]
-    rows = cursor.fetchmany(_AT_ONCE)
+    rows = cursor.fetchmany(_ROWS_AT_ONCE)
     while rows:
         blocks.append(integer_array(rows, len(names)))
-        rows = cursor.fetchmany(_AT_ONCE)
+        rows = cursor.fetchmany(_ROWS_AT_ONCE)
     return dict(zip(names, np.concatenate(blocks).T, strict=True))

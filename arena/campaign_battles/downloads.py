@@ -44,10 +44,14 @@ class VoteRow(NamedTuple):
     model_b: str
     choice: str
     seconds: float
+    """The seconds from display to choice."""
     kind: str
+    """"check" or "work"."""
     passed: str
+    """For a check "yes" or "no", else blank."""
     draw_probability: float | None
     counts: str
+    """Whether it is on the campaign's board: "yes" or "no"."""
 
 
 def quality_sheet(quality: Quality) -> Sheet:
@@ -92,7 +96,7 @@ def _quality_row(worker: WorkerQuality) -> QualityRow:
 def votes_sheet(
     judgements: Iterable[Judgement], seats: Mapping[int, Seat], uncounted: frozenset[int]
 ) -> Sheet:
-    """Returns every answer with its worker, including checks; `counts`: whether it is on the campaign's board."""
+    """Returns every answer with its worker, including checks; `uncounted` are the seats whose votes don't count."""
     rows = [
         _vote_row(judgement, seats[judgement.seat], judgement.seat in uncounted)
         for judgement in judgements
@@ -101,8 +105,10 @@ def votes_sheet(
 
 
 def _vote_row(judgement: Judgement, seat: Seat, is_uncounted: bool) -> VoteRow:
-    taken = judgement.voted_at - judgement.shown_at
-    passed = "yes" if judgement.is_right else "no"
+    duration = judgement.voted_at - judgement.shown_at
+    passed = ""
+    if judgement.is_check:
+        passed = "yes" if judgement.is_right else "no"
     return VoteRow(
         time=judgement.voted_at.isoformat(),
         person=seat.person,
@@ -113,13 +119,14 @@ def _vote_row(judgement: Judgement, seat: Seat, is_uncounted: bool) -> VoteRow:
         model_a=judgement.model_a,
         model_b=judgement.model_b,
         choice=judgement.choice,
-        seconds=round(taken.total_seconds(), 1),
+        seconds=round(duration.total_seconds(), 1),
         kind="check" if judgement.is_check else "work",
-        passed=passed if judgement.is_check else "",
+        passed=passed,
         draw_probability=judgement.probability,
         counts="no" if judgement.is_check or is_uncounted else "yes",
     )
 
 
 def _digits(value: float | None) -> str:
+    """Returns a number with three decimals; blank for an unknown one."""
     return "" if value is None or isnan(value) else f"{value:.3f}"

@@ -13,7 +13,7 @@ from arena.battles.tables import BATTLE
 from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.spec import BattleSpec, battle_spec
 from arena.campaign_battles.state import CampaignState
-from arena.campaign_battles.votes import CHECK, holders, judged, places_taken
+from arena.campaign_battles.votes import CHECK, count_holders, count_places_taken, judged_battles
 from arena.ratings.assignment import (
     Assignment,
     Served,
@@ -79,7 +79,7 @@ def drawn_battle(
         battle = ItemPair(item.id, layout.models[choice.low], layout.models[choice.high])
         place = layout.place(battle)
         assert place
-        if holders(connection, seat.campaign, battle, state.left_out) < layout.wanted[place]:
+        if count_holders(connection, seat.campaign, battle, state.left_out) < layout.wanted[place]:
             state.hold(place)
             answers = layout.answers[choice.item]
             return _sided(item.id, answers[battle.low], answers[battle.high], choice.probability)
@@ -93,7 +93,7 @@ def is_full(connection: Connection, campaign: Campaign, state: CampaignState) ->
     stop = battle_spec(campaign).stop.votes
     if int(state.served.votes.sum()) < stop - NEAR_THE_END:
         return False
-    return places_taken(connection, campaign, state.left_out) >= stop
+    return count_places_taken(connection, campaign, state.left_out) >= stop
 
 
 def _next(
@@ -110,7 +110,7 @@ def _next(
         if spec.design == "fixed":
             return draw_fixed(candidates, assigned, state.layout.tuples)
         if spec.design == "settle":
-            gains = state.looked.gains if state.looked else None
+            gains = state.last_look.gains if state.last_look else None
             return draw_settling(candidates, assigned, gains, coin)
         balanced_draw = draw_balanced(candidates, assigned, size, coin)
         return balanced_draw or draw_settling(candidates, assigned, None, coin)
@@ -120,7 +120,7 @@ def _next(
 
 def may_still_come(connection: Connection, seat: Seat, state: CampaignState) -> bool:
     """Returns whether a tuple lacks votes that a seat may still give, even if others hold it or the seat skipped it."""
-    judged_rows = connection.execute(judged(seat.voter)).all()
+    judged_rows = connection.execute(judged_battles(seat.voter)).all()
     cast = state.collected.cast
     if cast.sum() >= battle_spec(seat.campaign).stop.votes:
         return False

@@ -15,6 +15,9 @@ from arena.seats.quality import is_overlap, lot
 from arena.seats.spec import CampaignError
 from arena.types import Contestant, Item
 
+TupleName = tuple[str, ...]
+"""A tuple's item by its key, then its two models by name, in the order of the alphabet."""
+
 
 @dataclass(frozen=True, eq=False)
 class Layout:
@@ -37,10 +40,12 @@ class Layout:
 
     @cached_property
     def model_code(self) -> Mapping[int, int]:
+        """Codes by id."""
         return {model: code for code, model in enumerate(self.models)}
 
     @cached_property
     def item_code(self) -> Mapping[int, int]:
+        """Codes by id."""
         return {item.id: code for code, item in enumerate(self.items)}
 
     def place(self, battle: ItemPair) -> tuple[int, int] | None:
@@ -55,34 +60,34 @@ class Layout:
 
 def layout_of(spec: BattleSpec, bank: Bank, names: Mapping[int, str]) -> Layout:
     """Returns the tuples of a campaign in this bank; `names` are the models' by id. Raises CampaignError."""
-    items = _items(spec, bank)
-    answering = [{contestant.model for contestant in item.contestants} for item in items]
-    there = set().union(*answering)
-    _check_known("models", spec.models, {names[model] for model in there})
-    chosen = [model for model in there if not spec.models or names[model] in spec.models]
+    items = _campaign_items(spec, bank)
+    models_of_items = [{contestant.model for contestant in item.contestants} for item in items]
+    all_models = set().union(*models_of_items)
+    _check_known("models", spec.models, {names[model] for model in all_models})
+    chosen = [model for model in all_models if not spec.models or names[model] in spec.models]
     models = tuple(sorted(chosen))
     if len(models) < 2:
         raise CampaignError(
             f"{spec.source!r} has answers from {len(models)} of these models, but a battle needs two. Name more models."
         )
-    answered = np.array([[model in ids for ids in answering] for model in models])
+    has_answer = np.array([[model in ids for ids in models_of_items] for model in models])
     low, high = np.triu_indices(len(models), 1)
-    both = answered[low] & answered[high]
+    has_both = has_answer[low] & has_answer[high]
     if spec.design == "fixed":
-        return _fixed(spec, models, items, both, names)
+        return _fixed_layout(spec, models, items, has_both, names)
     if spec.tuples is None and not spec.overlap:
-        return Layout(models, items, np.where(both, spec.per_tuple, 0).astype(np.int32))
-    wanted = np.zeros(both.shape, np.int32)
-    place = {}
-    for row, column in np.argwhere(both).tolist():
-        pair = sorted((names[models[low[row]]], names[models[high[row]]]))
-        place[items[column].key, *pair] = (row, column)
-    for name in _drawn(spec, list(place)):
-        wanted[place[name]] = _votes(spec, name)
+        return Layout(models, items, np.where(has_both, spec.per_tuple, 0).astype(np.int32))
+    places: dict[TupleName, tuple[int, int]] = {}
+    for pair, item in np.argwhere(has_both).tolist():
+        pair_names = sorted((names[models[low[pair]]], names[models[high[pair]]]))
+        places[items[item].key, *pair_names] = (pair, item)
+    wanted = np.zeros(has_both.shape, np.int32)
+    for name in _draw_tuples(spec, list(places)):
+        wanted[places[name]] = _votes_wanted(spec, name)
     return Layout(models, items, wanted)
 
 
-def _drawn(spec: BattleSpec, tuples: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def _draw_tuples(spec: BattleSpec, tuples: list[TupleName]) -> list[TupleName]:
     """Draws the number of tuples that a campaign asks for, uniformly; the same ones while the bank stays the same.
 
     Raises CampaignError.
@@ -96,14 +101,15 @@ def _drawn(spec: BattleSpec, tuples: list[tuple[str, ...]]) -> list[tuple[str, .
     return nsmallest(spec.tuples, tuples, key=lambda name: lot(f"{spec.name} tuples", name))
 
 
-def _votes(spec: BattleSpec, name: tuple[str, ...]) -> int:
-    """Returns the least votes of a tuple; its name is the item's key and the models' names."""
+def _votes_wanted(spec: BattleSpec, name: TupleName) -> int:
+    """Returns the fewest votes that a tuple is to get."""
     if is_overlap(spec.name, spec.overlap, name):
         return max(spec.per_tuple, spec.overlap_per_tuple)
     return spec.per_tuple
 
 
-def _items(spec: BattleSpec, bank: Bank) -> tuple[Item, ...]:
+def _campaign_items(spec: BattleSpec, bank: Bank) -> tuple[Item, ...]:
+    """Returns the items of the campaign's source and families. Raises CampaignError for unknown ones."""
     sources = {source.name: source for source in bank.sources}
     source = sources.get(spec.source)
     if source is None:
@@ -119,43 +125,49 @@ def _items(spec: BattleSpec, bank: Bank) -> tuple[Item, ...]:
     return tuple(item for item in of_source if not spec.families or item.family in spec.families)
 
 
-def _fixed(
+def _fixed_layout(
     spec: BattleSpec,
     models: tuple[int, ...],
     items: tuple[Item, ...],
-    both: np.ndarray,
+    has_both: np.ndarray,
     names: Mapping[int, str],
 ) -> Layout:
-    code = {names[model]: number for number, model in enumerate(models)}
-    column = {item.key: number for number, item in enumerate(items)}
-    wanted = np.zeros(both.shape, np.int32)
-    places = {}
+    """Returns the layout of the design `fixed`; `has_both` is the mask of pairs x items with both answers.
+
+    Raises CampaignError for a tuple that can't be judged.
+    """
+    model_code = {names[model]: code for code, model in enumerate(models)}
+    item_code = {item.key: code for code, item in enumerate(items)}
+    wanted = np.zeros(has_both.shape, np.int32)
+    places: dict[TupleName, tuple[int, int]] = {}
     tuples = []
     for number, fixed in enumerate(spec.fixed, 1):
-        _check_known(f"the item of tuple {number}", (fixed.item,), column)
-        _check_known(f"a model of tuple {number}", (fixed.model_a, fixed.model_b), code)
+        _check_known(f"the item of tuple {number}", (fixed.item,), item_code)
+        _check_known(f"a model of tuple {number}", (fixed.model_a, fixed.model_b), model_code)
         if fixed.model_a == fixed.model_b:
             raise CampaignError(f"Tuple {number} names {fixed.model_a!r} twice. Name two models.")
-        low, high = sorted((code[fixed.model_a], code[fixed.model_b]))
-        place = (pair_number(low, high, len(models)), column[fixed.item])
-        if not both[place]:
+        low, high = sorted((model_code[fixed.model_a], model_code[fixed.model_b]))
+        item = item_code[fixed.item]
+        place = (pair_number(low, high, len(models)), item)
+        if not has_both[place]:
             raise CampaignError(
                 f"Tuple {number}: a model has no answer to item {fixed.item!r}. Leave the tuple out."
             )
-        wanted[place] += spec.per_tuple
-        pair = sorted((fixed.model_a, fixed.model_b))
-        places[fixed.item, *pair] = place
-        tuples.append((low, high, column[fixed.item]))
+        wanted[place] += spec.per_tuple  # A tuple that is listed twice gets twice the votes.
+        pair_names = sorted((fixed.model_a, fixed.model_b))
+        places[fixed.item, *pair_names] = place
+        tuples.append((low, high, item))
     for name, place in places.items():
-        wanted[place] = max(wanted[place], _votes(spec, name))
-    return Layout(models, items, wanted, np.array(list(dict.fromkeys(tuples))))
+        wanted[place] = max(wanted[place], _votes_wanted(spec, name))
+    each_once = list(dict.fromkeys(tuples))
+    return Layout(models, items, wanted, np.array(each_once))
 
 
 def _check_known(field: str, names: tuple[str, ...], known: Collection[str]) -> None:
     """Raises CampaignError for a name that is not known; the message begins with `field`."""
     for name in names:
         if name not in known:
-            some = ", ".join(sorted(known)[:20])
+            first_names = ", ".join(sorted(known)[:20])
             raise CampaignError(
-                f"{field}: {name[:80]!r} isn't in this source. Choose from: {some}."
+                f"{field}: {name[:80]!r} isn't in this source. Choose from: {first_names}."
             )

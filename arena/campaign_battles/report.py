@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sqlalchemy import Connection, Row, func, select
 
-from arena.battles.tables import BATTLE, CHOSEN, SKIPPED
+from arena.battles.tables import BATTLE, HAS_CHOICE, IS_SKIPPED
 from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.votes import (
     CHECK,
@@ -18,7 +18,7 @@ from arena.campaign_battles.votes import (
     left_out_seats,
     uncounted_seats,
 )
-from arena.fraud.detectors import OF_CROWD, WORDS_A_MINUTE, Suspicion
+from arena.fraud.detectors import CROWD_REASONS, WORDS_A_MINUTE, Suspicion
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, words_in
 from arena.items.store import ANSWER, FAMILY, ITEM, MODEL, model_names
 from arena.ratings.dawid_skene import dawid_skene
@@ -98,7 +98,7 @@ def judgements(connection: Connection, campaign: Campaign) -> list[Judgement]:
     ).where(
         _ANSWER_A.c.id == BATTLE.c.answer_a,
         _ANSWER_B.c.id == BATTLE.c.answer_b,
-        CHOSEN,
+        HAS_CHOICE,
         ITEM.c.id == BATTLE.c.item_id,
         FAMILY.c.id == ITEM.c.family_id,
         SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id,
@@ -162,7 +162,7 @@ def seat_work(
 def skipped_checks(connection: Connection, campaign: Campaign) -> dict[int, int]:
     """Returns the number of checks that each seat skipped."""
     query = select(BATTLE.c.seat_id, func.count()).where(
-        SKIPPED,
+        IS_SKIPPED,
         BATTLE.c.draw == CHECK,
         SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id,
         SEAT_ENTRY.c.campaign_id == campaign.id,
@@ -180,7 +180,7 @@ def last_answers(connection: Connection, campaign: Campaign) -> dict[int, dateti
     )
     votes = (
         select(BATTLE.c.seat_id, func.max(BATTLE.c.voted_at))
-        .where(CHOSEN, SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, is_of_campaign)
+        .where(HAS_CHOICE, SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, is_of_campaign)
         .group_by(BATTLE.c.seat_id)
     )
     # The qualification is over before the first vote, so a vote is always later.
@@ -194,7 +194,7 @@ def flags_in_words(connection: Connection) -> dict[int, tuple[str, ...]]:
     Haste is left out, since the seat's own answers show it. Voting like a crowd is left out, since such a voter may be
     honest, and is paid.
     """
-    unlisted = [reason.name for reason in sorted({Suspicion.HASTY, *OF_CROWD})]
+    unlisted = [reason.name for reason in sorted({Suspicion.HASTY, *CROWD_REASONS})]
     reasons: dict[int, list[str]] = defaultdict(list)
     for flags in (VOTER_FLAG, COUNTED_FLAG):
         query = select(flags.c.voter_id, flags.c.reason, MODEL.c.display).outerjoin(MODEL)

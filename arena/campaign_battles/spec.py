@@ -19,6 +19,7 @@ class Stop(SpecPart):
     """The end of a campaign, by the first condition that holds. It also ends when every tuple has its votes."""
 
     votes: Annotated[int, whole(1, 10**7)]
+    """The number of votes that count."""
     settled: Annotated[float, Field(strict=False), number(0.0001, 0.5)] | None = None
     """Every two neighbours are settled, with at most this probability of a false order, at any number of looks."""
     width: Annotated[float, Field(strict=False), number(0.1, 10_000)] | None = None
@@ -38,8 +39,9 @@ class BattleSpec(CampaignSpec):
 
     source: Annotated[str, Field(min_length=1, max_length=200)]
     families: tuple[str, ...] = Field(default=(), strict=False)
+    """All if empty."""
     models: tuple[str, ...] = Field(default=(), strict=False)
-    """families, models: all if empty."""
+    """Names; all if empty."""
     per_tuple: Annotated[int, whole(1, 100)] = 1
     """The votes for each item and pair of models, each from another worker."""
     overlap: Share = 0.0
@@ -53,6 +55,7 @@ class BattleSpec(CampaignSpec):
     stop: Stop
 
     def mistake(self) -> str:
+        """Returns the first mistake in words; "": none."""
         if self.design == "fixed" and not self.fixed:
             return "design is 'fixed', but there are no tuples. Run: python -m arena campaign new --tuples FILE"
         if self.fixed and self.design != "fixed":
@@ -63,15 +66,16 @@ class BattleSpec(CampaignSpec):
 
 
 def battle_spec(campaign: Campaign) -> BattleSpec:
+    """Returns the spec of a campaign of battles, by its type."""
     assert isinstance(campaign.spec, BattleSpec)
     return campaign.spec
 
 
-_RUNNING = select(CAMPAIGN.c.spec).where(
+_RUNNING_SPECS = select(CAMPAIGN.c.spec).where(
     CAMPAIGN.c.task == TASK, CAMPAIGN.c.id.not_in(select(CAMPAIGN_END.c.campaign_id))
 )
 
 
 def closed_sources(connection: Connection) -> frozenset[str]:
     """Returns the sources with boards, counts and votes closed to the public while a campaign on them is running."""
-    return frozenset(json.loads(spec)["source"] for spec in connection.scalars(_RUNNING))
+    return frozenset(json.loads(spec)["source"] for spec in connection.scalars(_RUNNING_SPECS))

@@ -1,8 +1,8 @@
 """Campaign state: a campaign's votes in memory, read again and again by a background thread.
 
 Draws use it, then check in their own transaction that the drawn tuple still lacks a voter. The same thread looks at the
-orders every LOOK_EVERY votes, aims *settle*, and ends the campaign when its stop is reached. Two servers may notice the
-end at the same time, and a seat may exceed its quota by a vote.
+orders every LOOK_EVERY votes, which tells *settle* what to draw, and ends the campaign when its stop is reached. Two
+servers may notice the end at the same time, and a seat may exceed its quota by a vote.
 """
 
 import logging
@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.battles.settlements import campaign_board, extend_record, read_record
+from arena.battles.settlements import campaign_board_name, extend_record, read_record
 from arena.battles.tables import CONFIRMATIONS
 from arena.campaign_battles.layout import Layout, layout_of
 from arena.campaign_battles.spec import BattleSpec, battle_spec
-from arena.campaign_battles.votes import CollectedVotes, collected, counted_votes
+from arena.campaign_battles.votes import CollectedVotes, collect_votes, counted_votes
 from arena.database import Database, counter
 from arena.fraud.flags import FlagService
 from arena.items.store import ItemBank, model_names
@@ -31,15 +31,16 @@ from arena.seats.campaigns import Campaign, CampaignStore
 
 EVERY_SECONDS = 1.0
 """The least age of a state before it is read again."""
-TIMES = 20
+READING_TIMES = 20
 """The same as a multiple of the last reading's duration; the longer of the two applies."""
 log = logging.getLogger(__name__)
 
 
-class Looked(NamedTuple):
+class CampaignLook(NamedTuple):
     """The ratings and orders of a campaign's models at one look."""
 
     votes: int
+    """The number of votes that counted."""
     fit: Strengths
     intervals: Intervals
     orders: tuple[Order, ...]
@@ -52,6 +53,7 @@ class Looked(NamedTuple):
 
     @property
     def gains(self) -> Floats | None:
+        """What a vote on each pair gains for *settle*; None if all orders are settled."""
         return pair_gains(self.fit, self.orders)
 
 
@@ -65,10 +67,11 @@ class CampaignState:
     served: Served
     collected: CollectedVotes
     confirmations: int
-    """The number of platforms' lists at that time."""
-    looked: Looked | None
+    """The counter of changes by platforms' lists, at that time."""
+    last_look: CampaignLook | None
     read_at: float
-    took: float
+    """The time by the monotonic clock."""
+    reading_seconds: float
 
     @property
     def votes(self) -> int:
@@ -82,11 +85,13 @@ class CampaignState:
 
     @property
     def left_out(self) -> frozenset[int]:
+        """The seats that hold nothing."""
         return self.collected.left_out
 
     @property
     def is_old(self) -> bool:
-        return time.monotonic() - self.read_at > max(EVERY_SECONDS, TIMES * self.took)
+        seconds = max(EVERY_SECONDS, READING_TIMES * self.reading_seconds)
+        return time.monotonic() - self.read_at > seconds
 
     def hold(self, place: tuple[int, int]) -> None:
         """Counts one more voter for a tuple."""
@@ -117,7 +122,7 @@ class CampaignStates:
         self._campaigns = campaigns
         self._flags = flags
         self._states: dict[int, CampaignState] = {}
-        self._reading: dict[int, Future] = {}
+        self._readings: dict[int, Future] = {}
         self._lock = Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="campaigns")
 
@@ -129,112 +134,124 @@ class CampaignStates:
         known = self._states.get(campaign.id)
         if known is not None and known.bank == self._items.bank().version:
             if known.is_old:
-                self._read(campaign).add_done_callback(_log_error)  # Nobody waits for the result.
+                reading = self._start_reading(campaign)
+                reading.add_done_callback(_log_error)  # Nobody waits for the result.
             return known
-        self._read(campaign).result()
+        self._start_reading(campaign).result()
         return self._states[campaign.id]
 
-    def fresh(self, campaign: Campaign) -> CampaignState:
-        """Returns the state after reading it again, at any age."""
-        self._thread.submit(self._state, campaign).result()
+    def read_now(self, campaign: Campaign) -> CampaignState:
+        """Reads a campaign's state again, at any age, and returns it."""
+        self._thread.submit(self._read, campaign).result()
         return self._states[campaign.id]
 
-    def _read(self, campaign: Campaign) -> Future:
+    def _start_reading(self, campaign: Campaign) -> Future:
+        """Starts to read a campaign's state in the background, unless it is being read."""
         with self._lock:
-            running = self._reading.get(campaign.id)
-            if running is None or running.done():
-                running = self._reading[campaign.id] = self._thread.submit(self._state, campaign)
-            return running
+            reading = self._readings.get(campaign.id)
+            if reading is None or reading.done():
+                reading = self._thread.submit(self._read, campaign)
+                self._readings[campaign.id] = reading
+            return reading
 
-    def _state(self, campaign: Campaign) -> None:
-        begun = time.monotonic()
+    def _read(self, campaign: Campaign) -> None:
+        """Reads a campaign's state, looks at its orders if that is due, and ends it if its stop is reached."""
+        began = time.monotonic()
         spec = battle_spec(campaign)
         bank = self._items.bank()
-        known = self._states.get(campaign.id)
+        before = self._states.get(campaign.id)
+        if before is not None and before.bank != bank.version:
+            before = None  # Its last look has other codes.
         with self._database.read() as connection:
-            if known is None or known.bank != bank.version:
-                # The last look has other codes.
-                known = None
-                layout = layout_of(spec, bank, model_names(connection))
-            else:
-                layout = known.layout
-            collected_votes = collected(connection, campaign, layout)
+            layout = before.layout if before else layout_of(spec, bank, model_names(connection))
+            collected = collect_votes(connection, campaign, layout)
             confirmations = counter(connection, CONFIRMATIONS)
-        looked = known.looked if known else None
-        if _is_look_due(int(collected_votes.counted.sum()), confirmations, known):
+        last_look = before.last_look if before else None
+        if _is_look_due(int(collected.counted.sum()), confirmations, before):
             if self._flags:
                 self._flags.look()
             with self._database.read() as connection:
-                collected_votes = collected(connection, campaign, layout)
-                cast = counted_votes(connection, campaign, layout, collected_votes.uncounted)
-            looked = self._look(campaign, layout, cast, looked) if len(cast) else None
+                collected = collect_votes(connection, campaign, layout)
+                votes = counted_votes(connection, campaign, layout, collected.uncounted)
+            last_look = self._look(campaign, layout, votes, last_look) if len(votes) else None
         served = Served(
-            len(layout.models), collected_votes.held, collected_votes.held < layout.wanted
+            models=len(layout.models),
+            votes=collected.held,
+            lacks_votes=collected.held < layout.wanted,
         )
         ended = time.monotonic()
         state = CampaignState(
             bank=bank.version,
             layout=layout,
             served=served,
-            collected=collected_votes,
+            collected=collected,
             confirmations=confirmations,
-            looked=looked,
+            last_look=last_look,
             read_at=ended,
-            took=ended - begun,
+            reading_seconds=ended - began,
         )
         self._states[campaign.id] = state
-        why = stop_reached(spec, layout, collected_votes.counted, looked)
-        if campaign.ended_at is None and why:
-            self._campaigns.end(campaign, why)
+        reason = stop_reason(spec, layout, collected.counted, last_look)
+        if campaign.ended_at is None and reason:
+            self._campaigns.end(campaign, reason)
 
     def _look(
-        self, campaign: Campaign, layout: Layout, votes: Votes, before: Looked | None
-    ) -> Looked:
-        has_same_models = before is not None and len(before.fit.strengths) == votes.models
-        start = before.fit.strengths if before and has_same_models else None
+        self, campaign: Campaign, layout: Layout, votes: Votes, before: CampaignLook | None
+    ) -> CampaignLook:
+        """Rates the models by these votes, and stores the orders that they settle."""
+        start = None
+        if before is not None and len(before.fit.strengths) == votes.models:
+            start = before.fit.strengths
         fit = bradley_terry(win_matrix(votes), start=start)
         bounds = intervals(fit, votes, "picture")
-        board = campaign_board(campaign.name)
+        board = campaign_board_name(campaign.name)
         with self._database.read() as connection:
             record = read_record(connection, board)
-        ever = len(record.models.union(layout.models))
-        latest = look(fit, bounds, votes, ever, battle_spec(campaign).stop.settled or ALPHA)
+        models_ever = len(record.models.union(layout.models))
+        alpha = battle_spec(campaign).stop.settled or ALPHA
+        latest = look(fit, bounds, votes, models_ever, alpha)
         record = extend_record(self._database, board, record, layout.models, latest)
         standings = np.argsort(-np.nan_to_num(fit.ratings, nan=-np.inf)).tolist()
-        orders = neighbouring_orders(latest, standings, record.among(layout.model_code))
-        return Looked(len(votes), fit, bounds, orders)
+        orders = neighbouring_orders(latest, standings, record.settlements_among(layout.model_code))
+        return CampaignLook(len(votes), fit, bounds, orders)
 
 
-def _is_look_due(votes: int, confirmations: int, known: CampaignState | None) -> bool:
-    """Returns whether LOOK_EVERY more votes count than at the last look, or a platform's list has changed the
-    counted votes.
+def _is_look_due(votes: int, confirmations: int, before: CampaignState | None) -> bool:
+    """Returns whether the counted votes have passed another multiple of LOOK_EVERY since the last look, or a
+    platform's list has changed them.
     """
-    looked = known.looked if known else None
-    if looked is None or known is None:
+    if before is None or before.last_look is None:
         return votes >= LOOK_EVERY
-    return confirmations != known.confirmations or votes // LOOK_EVERY > looked.votes // LOOK_EVERY
+    if confirmations != before.confirmations:
+        return True
+    return votes // LOOK_EVERY > before.last_look.votes // LOOK_EVERY
 
 
 def _log_error(reading: Future) -> None:
-    if error := reading.exception():
+    error = reading.exception()
+    if error is not None:
         log.error("a campaign's state could not be read, or its end not be stored", exc_info=error)
 
 
-def stop_reached(
-    spec: BattleSpec, layout: Layout, counted: np.ndarray, looked: Looked | None
+def stop_reason(
+    spec: BattleSpec, layout: Layout, counted: np.ndarray, last_look: CampaignLook | None
 ) -> str:
-    """Returns the reason why a campaign is over, by the votes that count; empty while it is not."""
+    """Returns the reason why a campaign is over, in words; empty while it is not.
+
+    `counted` are the votes that count, pairs x items.
+    """
     stop = spec.stop
     votes = int(counted.sum())
     if votes >= stop.votes:
         return f"it has {votes:,} of {stop.votes:,} votes"
     if bool((counted >= layout.wanted).all()):
         return "every tuple has all its votes"
-    if looked is None:
+    if last_look is None:
         return ""
-    is_settled = all(order.state == "settled" for order in looked.orders)
-    if stop.settled is not None and looked.orders and is_settled:
-        return f"all neighbours are clearly apart after {looked.votes:,} votes"
-    if stop.width is not None and looked.half_width <= stop.width:
-        return f"the mean half width is {looked.half_width:.1f} points after {looked.votes:,} votes"
+    are_settled = all(order.state == "settled" for order in last_look.orders)
+    if stop.settled is not None and last_look.orders and are_settled:
+        return f"all neighbours are clearly apart after {last_look.votes:,} votes"
+    half_width = last_look.half_width
+    if stop.width is not None and half_width <= stop.width:
+        return f"the mean half width is {half_width:.1f} points after {last_look.votes:,} votes"
     return ""

@@ -11,10 +11,10 @@ from arena.battles.tables import BATTLE, IS_FINAL, IS_LIVE
 from arena.battles.vote_table import whole_numbers
 from arena.campaign_battles.draws import drawn_battle, drawn_check, is_full, may_still_come
 from arena.campaign_battles.state import CampaignState, CampaignStates
-from arena.campaign_battles.votes import holders, seat_progress
+from arena.campaign_battles.votes import count_holders, seat_progress
 from arena.database import Database, now
 from arena.items.store import MODEL, ItemBank
-from arena.ratings.planner import SECONDS
+from arena.ratings.planner import VOTE_SECONDS
 from arena.seats.campaigns import Campaign
 from arena.seats.quality import wanted_checks
 from arena.seats.seats import Seat
@@ -27,7 +27,7 @@ RECENT = 1000
 _MICROSECONDS = type_coerce(BATTLE.c.voted_at, BigInteger) - type_coerce(
     BATTLE.c.began_at, BigInteger
 )
-_TOOK = select(_MICROSECONDS.label("took")).where(IS_FINAL)
+_DURATIONS = select(_MICROSECONDS.label("microseconds")).where(IS_FINAL)
 
 
 class BattleWork:
@@ -44,6 +44,7 @@ class BattleWork:
         self._times = MeasuredTimes(lambda campaign: question_seconds(database, campaign))
 
     def progress(self, seat: Seat) -> SeatProgress:
+        """Returns the seat's progress so far."""
         with self._database.read() as connection:
             return seat_progress(connection, seat.id)
 
@@ -68,16 +69,16 @@ class BattleWork:
                     return check
                 return drawn_battle(connection, seat, progress, state, taken, self._coin)
 
-        def comes_back(battle: Battle, tuple_: ItemPair) -> bool:
-            return battle.item in self.items.bank().items and self._keeps(
-                seat, state, battle, tuple_
-            )
+        def may_come_back(battle: Battle, tuple_: ItemPair) -> bool:
+            if battle.item not in self.items.bank().items:
+                return False
+            return self._is_kept(seat, state, battle, tuple_)
 
         return self.store.serve(
-            seat.voter, choose, seat=seat.id, comes_back=comes_back, network=network
+            seat.voter, choose, seat=seat.id, may_come_back=may_come_back, network=network
         )
 
-    def _keeps(self, seat: Seat, state: CampaignState, battle: Battle, tuple_: ItemPair) -> bool:
+    def _is_kept(self, seat: Seat, state: CampaignState, battle: Battle, tuple_: ItemPair) -> bool:
         """Returns whether a battle still has its place. An unanswered one loses it after the seat's minutes, once
         others have taken its tuple, or the campaign has all its votes or has ended.
         """
@@ -89,8 +90,8 @@ class BattleWork:
         with self._database.read() as connection:
             if is_full(connection, seat.campaign, state):
                 return False
-            holding = holders(connection, seat.campaign, tuple_, state.left_out)
-            return holding < state.layout.wanted[place]
+            holders = count_holders(connection, seat.campaign, tuple_, state.left_out)
+            return holders < state.layout.wanted[place]
 
     def is_full(self, campaign: Campaign) -> bool:
         """Returns whether all votes are stored or in progress, including pending ones."""
@@ -113,20 +114,21 @@ class BattleWork:
         if choice not in SIDES:
             raise ChoiceError("You haven't chosen yet. Press A or B.")
         side: Side = "a" if choice == "a" else "b"
-        tuple_ = self._seen(battle)
+        tuple_ = self._tuple_of(battle)
         if tuple_ is None or not _is_late(seat, battle):
             self.store.vote(seat.voter, token, side, terms)
             return
         state = self.states.state_of(seat.campaign)
         vote_request = VoteRequest(seat.voter, token, side, terms)
-        if not self.store.vote_if(
-            lambda: self._keeps(seat, state, battle, tuple_), seat.id, vote_request
-        ):
+        is_stored = self.store.vote_if(
+            lambda: self._is_kept(seat, state, battle, tuple_), seat.id, vote_request
+        )
+        if not is_stored:
             raise ChoiceError(
                 "You were away for a while, so this question went to others. Here's another."
             )
 
-    def _seen(self, battle: Battle) -> ItemPair | None:
+    def _tuple_of(self, battle: Battle) -> ItemPair | None:
         """Returns the tuple of a battle; None if the bank no longer has its answers."""
         item = self.items.bank().items.get(battle.item)
         contestants = item.contestants if item else ()
@@ -149,7 +151,7 @@ class BattleWork:
         return wanted_checks(spec.checks, spec.seat.votes, len(self._checks(seat)))
 
     def whole_seconds(self, campaign: Campaign) -> float | None:
-        """Returns the usual seconds of a seat's votes and checks."""
+        """Returns the usual seconds of all of a seat's votes and checks; None if unknown."""
         spec = campaign.spec
         checks = len(self.items.bank().checks(spec.checks.items))
         questions = spec.seat.votes + wanted_checks(spec.checks, spec.seat.votes, checks)
@@ -159,21 +161,21 @@ class BattleWork:
     def _checks(self, seat: Seat) -> list[Item]:
         """Returns the check items that a seat may get, without those of its qualification."""
         with self._database.read() as connection:
-            tried = connection.scalars(
-                select(SEAT_TRY.c.question).where(SEAT_TRY.c.seat_id == seat.id)
-            ).all()
+            query = select(SEAT_TRY.c.question).where(SEAT_TRY.c.seat_id == seat.id)
+            qualification_items = connection.scalars(query).all()
         checks = self.items.bank().checks(seat.campaign.spec.checks.items)
-        return [item for item in checks if item.key not in tried]
+        return [item for item in checks if item.key not in qualification_items]
 
-    def unrelated(self) -> int | None:
+    def unrelated_model(self) -> int | None:
         """Returns the id of the model that check items' wrong answers are stored under."""
         with self._database.read() as connection:
             return connection.scalar(select(MODEL.c.id).where(MODEL.c.name == UNRELATED))
 
     def check_items(self, source: str) -> list[Item]:
-        """Returns the check items of a source in a stable order."""
-        pairs = (item for item in self.items.bank().checks(source) if len(item.contestants) == 2)
-        return sorted(pairs, key=lambda item: item.key)
+        """Returns the check items of a source that have two answers, in a stable order."""
+        checks = self.items.bank().checks(source)
+        with_two_answers = [item for item in checks if len(item.contestants) == 2]
+        return sorted(with_two_answers, key=lambda item: item.key)
 
 
 def _is_late(seat: Seat, battle: Battle) -> bool:
@@ -188,12 +190,12 @@ def question_seconds(database: Database, campaign: Campaign) -> float:
     With too few answers, it is the median of the site's votes; with too few of those, the planner's estimate.
     """
     seats = select(SEAT_ENTRY.c.seat_id).where(SEAT_ENTRY.c.campaign_id == campaign.id)
-    own = _TOOK.where(BATTLE.c.seat_id.in_(seats))
-    of_site = _TOOK.where(~IS_LIVE).order_by(BATTLE.c.final_number.desc()).limit(RECENT)
+    of_campaign = _DURATIONS.where(BATTLE.c.seat_id.in_(seats))
+    of_site = _DURATIONS.where(~IS_LIVE).order_by(BATTLE.c.final_number.desc()).limit(RECENT)
     publish_votes(database)
     with database.read() as connection:
-        for votes in (own, of_site):
-            took = whole_numbers(connection, votes)["took"]
-            if len(took) >= FEWEST_TIMED:
-                return float(np.median(took)) / 1e6
-    return SECONDS
+        for query in (of_campaign, of_site):
+            microseconds = whole_numbers(connection, query)["microseconds"]
+            if len(microseconds) >= FEWEST_TIMED:
+                return float(np.median(microseconds)) / 1e6
+    return VOTE_SECONDS

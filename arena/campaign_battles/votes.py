@@ -10,10 +10,10 @@ from datetime import timedelta
 from typing import NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, Select, case, func, select
+from sqlalchemy import ColumnElement, Connection, Select, case, func, select
 
 from arena.battles.store import ItemPair
-from arena.battles.tables import BATTLE, CHOSEN, SEAT, SKIPPED
+from arena.battles.tables import BATTLE, HAS_CHOICE, IS_SKIPPED, SEAT
 from arena.battles.voters import selves
 from arena.campaign_battles.layout import Layout
 from arena.database import now
@@ -27,17 +27,16 @@ from arena.seats.task import SeatProgress
 from arena.types import UNRELATED
 
 CHECK = "check"
-_OF_SEATS = SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id
+_IS_SEATS_BATTLE = SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id
+_IS_CHECK = BATTLE.c.draw == CHECK
 _IS_WORK = BATTLE.c.draw != CHECK
 _PROGRESS = select(
     BATTLE.c.seat_id,
     func.sum(case((_IS_WORK, 1), else_=0)).label("votes"),
-    func.sum(case((BATTLE.c.draw == CHECK, 1), else_=0)).label("checks"),
-    func.sum(case(((BATTLE.c.draw == CHECK) & (MODEL.c.name == UNRELATED), 1), else_=0)).label(
-        "failed"
-    ),
+    func.sum(case((_IS_CHECK, 1), else_=0)).label("checks"),
+    func.sum(case((_IS_CHECK & (MODEL.c.name == UNRELATED), 1), else_=0)).label("failed"),
     func.max(BATTLE.c.voted_at).label("last"),
-).where(CHOSEN, MODEL.c.id == BATTLE.c.winner)
+).where(HAS_CHOICE, MODEL.c.id == BATTLE.c.winner)
 
 
 class CollectedVotes(NamedTuple):
@@ -56,48 +55,55 @@ class CollectedVotes(NamedTuple):
 
 
 def seat_progress(connection: Connection, seat: int) -> SeatProgress:
-    row = connection.execute(
-        _PROGRESS.where(BATTLE.c.seat_id == seat).group_by(BATTLE.c.seat_id)
-    ).one_or_none()
-    skips = select(func.count()).where(SKIPPED, BATTLE.c.seat_id == seat)
+    """Returns the progress of a seat, by its id."""
+    query = _PROGRESS.where(BATTLE.c.seat_id == seat).group_by(BATTLE.c.seat_id)
+    row = connection.execute(query).one_or_none()
+    skips = select(func.count()).where(IS_SKIPPED, BATTLE.c.seat_id == seat)
     skipped = connection.execute(skips).scalar_one()
     if row is None:
         return SeatProgress(skipped=skipped)
-    return SeatProgress(row.votes, row.checks, row.failed, skipped, row.last)
+    return SeatProgress(
+        votes=row.votes,
+        checks=row.checks,
+        failed_checks=row.failed,
+        skipped=skipped,
+        last=row.last,
+    )
 
 
 def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]:
     """Returns the seats that failed their checks, withdrew consent, were rejected or not confirmed in time, and
     those of flagged workers.
     """
-    progress = _PROGRESS.where(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id).group_by(
-        BATTLE.c.seat_id
-    )
-    failed = {
+    progress = _PROGRESS.where(_IS_SEATS_BATTLE, SEAT_ENTRY.c.campaign_id == campaign.id)
+    progress = progress.group_by(BATTLE.c.seat_id)
+    failed = frozenset(
         row.seat_id
         for row in connection.execute(progress)
         if row.failed >= campaign.spec.checks.fail
-    }
-    seat_ids = (
-        select(SEAT_ENTRY.c.seat_id).join(SEAT).where(SEAT_ENTRY.c.campaign_id == campaign.id)
     )
-    flagged = SEAT.c.voter_id.in_(flagged_voters(VOTER_FLAG)) | SEAT.c.voter_id.in_(
-        flagged_voters(COUNTED_FLAG)
+    has_voter_flag = SEAT.c.voter_id.in_(flagged_voters(VOTER_FLAG))
+    has_counted_flag = SEAT.c.voter_id.in_(flagged_voters(COUNTED_FLAG))
+    withdrawn = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
+    has_withdrawn = SEAT_ENTRY.c.seat_id.in_(withdrawn)
+    is_rejected = SEAT.c.confirmation == "rejected"
+    time_limit = timedelta(hours=campaign.spec.platform.confirm_hours)
+    is_pending = SEAT.c.confirmation == "pending"
+    is_late = is_pending & (SEAT_ENTRY.c.arrived_at < now() - time_limit)
+    seats = select(SEAT_ENTRY.c.seat_id).join(SEAT)
+    seats = seats.where(
+        SEAT_ENTRY.c.campaign_id == campaign.id,
+        has_voter_flag | has_counted_flag | has_withdrawn | is_rejected | is_late,
     )
-    left = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
-    hours = timedelta(hours=campaign.spec.platform.confirm_hours)
-    is_late = (SEAT.c.confirmation == "pending") & (SEAT_ENTRY.c.arrived_at < now() - hours)
-    gone = (SEAT.c.confirmation == "rejected") | is_late
-    out = connection.scalars(seat_ids.where(flagged | gone | SEAT_ENTRY.c.seat_id.in_(left)))
-    return frozenset({*failed, *out})
+    return failed | frozenset(connection.scalars(seats))
 
 
 def uncounted_seats(
     connection: Connection, campaign: Campaign, left_out: frozenset[int]
 ) -> frozenset[int]:
-    """Returns the seats with votes that don't count: those left out, except late ones, and unconfirmed ones.
+    """Returns the seats with votes that don't count: those left out, and unconfirmed ones.
 
-    The votes of a seat that was left out only for its lateness count once it is confirmed.
+    A late seat is left out only while it is unconfirmed: if it is confirmed after all, its votes count.
     """
     unconfirmed = select(SEAT.c.id).where(
         SEAT.c.id == SEAT_ENTRY.c.seat_id,
@@ -107,10 +113,10 @@ def uncounted_seats(
     return left_out.union(connection.scalars(unconfirmed))
 
 
-def collected(connection: Connection, campaign: Campaign, layout: Layout) -> CollectedVotes:
+def collect_votes(connection: Connection, campaign: Campaign, layout: Layout) -> CollectedVotes:
     """Counts the votes and holders of each tuple."""
-    out = left_out_seats(connection, campaign)
-    uncounted = uncounted_seats(connection, campaign, out)
+    left_out = left_out_seats(connection, campaign)
+    uncounted = uncounted_seats(connection, campaign, left_out)
     held = np.zeros(layout.wanted.shape, np.int32)
     cast = np.zeros(layout.wanted.shape, np.int32)
     counted = np.zeros(layout.wanted.shape, np.int32)
@@ -119,27 +125,36 @@ def collected(connection: Connection, campaign: Campaign, layout: Layout) -> Col
         BATTLE.c.model_low,
         BATTLE.c.model_high,
         BATTLE.c.seat_id,
-        case((CHOSEN, 1), else_=0).label("chosen"),
+        case((HAS_CHOICE, 1), else_=0).label("chosen"),
     ).where(
-        _OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id, _IS_WORK, CHOSEN | _is_fresh(campaign)
+        _IS_SEATS_BATTLE,
+        SEAT_ENTRY.c.campaign_id == campaign.id,
+        _IS_WORK,
+        _holds_tuple(campaign),
     )
     for row in connection.execute(query):
         place = layout.place(ItemPair.of_row(row))
-        if place and row.seat_id not in out:
+        if place and row.seat_id not in left_out:
             held[place] += 1
             cast[place] += row.chosen
             if row.seat_id not in uncounted:
                 counted[place] += row.chosen
-    return CollectedVotes(held, cast, counted, out, uncounted)
+    return CollectedVotes(
+        held=held,
+        cast=cast,
+        counted=counted,
+        left_out=left_out,
+        uncounted=uncounted,
+    )
 
 
-def judged(voter: int) -> Select:
+def judged_battles(voter: int) -> Select:
     """Returns a SELECT of (seat, item, lower model, higher model) of the battles that a worker has judged."""
     battles = select(BATTLE.c.seat_id, BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
-    return battles.where(BATTLE.c.voter_id.in_(selves(voter)), CHOSEN)
+    return battles.where(BATTLE.c.voter_id.in_(selves(voter)), HAS_CHOICE)
 
 
-def holders(
+def count_holders(
     connection: Connection, campaign: Campaign, tuple_: ItemPair, left_out: frozenset[int]
 ) -> int:
     """Returns the number of seats that have judged a tuple or hold it now."""
@@ -147,21 +162,21 @@ def holders(
         BATTLE.c.item_id == tuple_.item,
         BATTLE.c.model_low == tuple_.low,
         BATTLE.c.model_high == tuple_.high,
-        _OF_SEATS,
+        _IS_SEATS_BATTLE,
         SEAT_ENTRY.c.campaign_id == campaign.id,
         _IS_WORK,
-        CHOSEN | _is_fresh(campaign),
+        _holds_tuple(campaign),
     )
     return connection.execute(query.where(BATTLE.c.seat_id.not_in(left_out))).scalar_one()
 
 
-def places_taken(connection: Connection, campaign: Campaign, left_out: frozenset[int]) -> int:
+def count_places_taken(connection: Connection, campaign: Campaign, left_out: frozenset[int]) -> int:
     """Returns the number of a campaign's votes, including battles in progress."""
     query = select(func.count()).where(
-        _OF_SEATS,
+        _IS_SEATS_BATTLE,
         SEAT_ENTRY.c.campaign_id == campaign.id,
         _IS_WORK,
-        CHOSEN | _is_fresh(campaign),
+        _holds_tuple(campaign),
         BATTLE.c.seat_id.not_in(left_out),
     )
     return connection.execute(query).scalar_one()
@@ -174,17 +189,17 @@ def counted_votes(
     query = select(
         BATTLE.c.winner, BATTLE.c.loser, BATTLE.c.item_id, BATTLE.c.voter_id, BATTLE.c.seat_id
     ).where(
-        CHOSEN,
-        _OF_SEATS,
+        HAS_CHOICE,
+        _IS_SEATS_BATTLE,
         SEAT_ENTRY.c.campaign_id == campaign.id,
         _IS_WORK,
     )
     rows = integer_array(connection.execute(query.order_by(BATTLE.c.voted_at, BATTLE.c.id)), 5)
     rows = rows[~np.isin(rows[:, 4], list(uncounted))]
-    winner = _coded(rows[:, 0], layout.model_code)
-    loser = _coded(rows[:, 1], layout.model_code)
-    item = _coded(rows[:, 2], layout.item_code)
-    picture = _coded(rows[:, 2], alike_items(connection))
+    winner = _codes_of(rows[:, 0], layout.model_code)
+    loser = _codes_of(rows[:, 1], layout.model_code)
+    item = _codes_of(rows[:, 2], layout.item_code)
+    picture = _codes_of(rows[:, 2], alike_items(connection))
     is_known = (winner >= 0) & (loser >= 0) & (item >= 0)
     return Votes(
         a=winner[is_known],
@@ -197,11 +212,12 @@ def counted_votes(
     )
 
 
-def _coded(ids: Codes, code: Mapping[int, int]) -> Codes:
+def _codes_of(ids: Codes, code: Mapping[int, int]) -> Codes:
     """Returns the codes of ids; -1 for an unknown id."""
-    return np.array([code.get(number, -1) for number in ids.tolist()], np.int64)
+    return np.array([code.get(id_, -1) for id_ in ids.tolist()], np.int64)
 
 
-def _is_fresh(campaign: Campaign):
-    """Returns whether a battle without an answer still holds its tuple."""
-    return ~SKIPPED & (BATTLE.c.began_at > now() - timedelta(minutes=campaign.spec.seat.minutes))
+def _holds_tuple(campaign: Campaign) -> ColumnElement[bool]:
+    """Returns the condition that a battle holds its tuple: it has a choice, or there is still time for one."""
+    oldest = now() - timedelta(minutes=campaign.spec.seat.minutes)
+    return HAS_CHOICE | (~IS_SKIPPED & (BATTLE.c.began_at > oldest))

@@ -40,7 +40,7 @@ def answer(
         bank = ItemBank(database)
         ingest = Ingest(database)
         pictures = PictureStore(settings.pictures_dir)
-        answered = bank.answered_by(card.name)
+        answered = bank.answered_items(card.name)
         items = [item for item in in_draw(bank.bank(), "on") if item.id not in answered]
         ready = [
             item

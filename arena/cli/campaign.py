@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from typer import Option, Typer
 
@@ -29,8 +29,15 @@ campaign = Typer()
 app.add_typer(campaign, name="campaign")
 
 
-def admins() -> tuple[CampaignAdmin, ProjectAdmin]:
-    """Returns the administration of campaigns of battles, and of projects."""
+class Admins(NamedTuple):
+    """The administration of campaigns of battles, and of projects."""
+
+    battles: CampaignAdmin
+    projects: ProjectAdmin
+
+
+def admins() -> Admins:
+    """Returns the administration of this arena's campaigns."""
     settings = Settings.from_env()
     database = Database(settings.database_url)
     bank = ItemBank(database, settings.image_hosts)
@@ -39,7 +46,7 @@ def admins() -> tuple[CampaignAdmin, ProjectAdmin]:
         read_catalogue(settings.models, catalogue_keys(settings)), settings.local_models
     )
     projects = project_admin(settings, database, bank, pictures, models)
-    return CampaignAdmin(settings, database, bank, VoteTable(database)), projects
+    return Admins(CampaignAdmin(settings, database, bank, VoteTable(database)), projects)
 
 
 def _admin_of(name: str) -> CampaignAdmin | ProjectAdmin:
@@ -66,17 +73,17 @@ def named_spec(file: Path) -> Iterator[None]:
         raise CampaignError(f"{file.name}: {error}") from error
 
 
-def _of_battles(name: str, table: str) -> Iterator[str]:
+def _battle_table(name: str, table: str) -> Iterator[str]:
     """Returns a table that only campaigns of battles have, as CSV."""
     admin = _admin_of(name)
     if table not in admin.tables:
         raise CampaignError(
             f"{name} is a project, which has no {table}. Run: python -m arena drafts board {name}"
         )
-    return printed(admin.tables[table](name))
+    return csv_lines(admin.tables[table](name))
 
 
-def printed(sheet: Sheet) -> Iterator[str]:
+def csv_lines(sheet: Sheet) -> Iterator[str]:
     """Returns a table as CSV."""
     yield as_csv(sheet).removesuffix("\n")
 
@@ -98,11 +105,10 @@ def new(
     address: Address = None,
 ) -> Iterator[str]:
     """Make a campaign from a TOML file."""
-    admin, _ = admins()
+    admin = admins().battles
     with named_spec(file), row_errors(tuples.name if tuples else None):
-        made = admin.make(
-            COMMAND_LINE, file.read_bytes(), read_records(tuples, ANY_LENGTH) if tuples else None
-        )
+        rows = read_records(tuples, ANY_LENGTH) if tuples else None
+        made = admin.make(COMMAND_LINE, file.read_bytes(), rows)
     yield from admin.summary(made)
     if made.spec.platform.kind == "plain":
         yield f"Links: python -m arena campaign links {made.name} --workers FILE"
@@ -124,18 +130,18 @@ def links(
     """Print a campaign's signed links: a CSV with one for each worker, or the one for logins, Prolific or MTurk."""
     admin = _admin_of(name)
     target = admin.store.get(name)
-    here = _address(address)
+    base_address = _address(address)
     if target.spec.platform.kind != "plain":
         if workers:
             raise CampaignError(f"{name} has one link for all workers. Leave out --workers.")
-        yield f"{here}{admin.link(target)}"
+        yield f"{base_address}{admin.link(target)}"
         return
     if workers is None:
         raise CampaignError(
             f"{name} has a link for each worker. Give --workers FILE with a worker's name on each line."
         )
     with row_errors(workers.name):
-        yield from printed(admin.worker_links(target, read_workers(workers), here))
+        yield from csv_lines(admin.worker_links(target, read_workers(workers), base_address))
 
 
 @campaign.command("list")
@@ -146,18 +152,19 @@ def list_campaigns() -> Iterator[str]:
         pending = f" ({standing.pending:,} pending)" if standing.pending else ""
         votes = f"{standing.votes:,} of {standing.wanted:,} votes{pending}"
         tuples = f"{standing.full:,} of {standing.tuples:,} tuples"
-        yield _standing(standing, standing.problem or f"{votes}, {tuples}")
+        yield _standing_line(standing, standing.problem or f"{votes}, {tuples}")
     for project in projects.standings():
         accepted = sum(row.accepted for row in project.families)
         wanted = sum(row.wanted for row in project.families)
-        yield _standing(project, f"{accepted:,} of {wanted:,} items accepted")
+        yield _standing_line(project, f"{accepted:,} of {wanted:,} items accepted")
 
 
-def _standing(standing: CampaignStanding | ProjectStanding, numbers: str) -> str:
+def _standing_line(standing: CampaignStanding | ProjectStanding, numbers: str) -> str:
+    """Returns a campaign's line in the list; `numbers` are its progress in words."""
     made = standing.campaign
     people = ", ".join(f"{number} {state}" for state, number in standing.states.items())
-    stands = f"ended: {made.why_ended}" if made.ended_at else "running"
-    return f"{made.name} ({made.spec.platform.kind}), {stands}; {numbers}; workers: {people or 'none yet'}"
+    run_state = f"ended: {made.why_ended}" if made.ended_at else "running"
+    return f"{made.name} ({made.spec.platform.kind}), {run_state}; {numbers}; workers: {people or 'none yet'}"
 
 
 @campaign.command()
@@ -176,16 +183,16 @@ def participants(name: str, file: Path) -> Iterator[str]:
 @campaign.command()
 def sheet(name: str) -> Iterator[str]:
     """Print the pay sheet as CSV: each worker's state, votes, time, checks, flags, and a proposal with its reason."""
-    return printed(_admin_of(name).sheet(name))
+    return csv_lines(_admin_of(name).sheet(name))
 
 
 @campaign.command()
 def quality(name: str) -> Iterator[str]:
     """Print each worker's quality as CSV: checks, agreement, Dawid-Skene; a second opinion, never a board's number."""
-    return _of_battles(name, "quality")
+    return _battle_table(name, "quality")
 
 
 @campaign.command()
 def votes(name: str) -> Iterator[str]:
     """Print every answer with its worker as CSV, for operators only."""
-    return _of_battles(name, "votes")
+    return _battle_table(name, "votes")

@@ -15,27 +15,25 @@ from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from huggingface_hub.utils import logging
 from typer import Option, Typer
 
-from arena.server.hub_requests import HubDownError, repeat, send_again, status_of
+from arena.server.hub_requests import HubDownError, retry, retry_hub_requests, status_of
 
 ROOT = Path(__file__).parents[2]
-_TOP = ("LICENSE", "README.md", "app.py", "requirements.lock", "requirements.txt")
+_TOP_FILES = ("LICENSE", "README.md", "app.py", "requirements.lock", "requirements.txt")
 _FOLDERS = ("arena", "docs", "scoring")
-_KINDS = frozenset(
+_SUFFIXES = frozenset(
     ".py .html .css .js .md .txt .json .jsonl .csv .tsv .toml .yaml .bib .webp .png".split()
 )
 """File suffixes uploaded from these folders; nothing else leaves this folder."""
 _CPU_TORCH = b"""# PyTorch for the processor alone: 0.2 GB instead of 2.7 GB with CUDA's libraries.
 --extra-index-url https://download.pytorch.org/whl/cpu
 """
-_MARK = "arena/settings.py"
+_OWN_FILE = "arena/settings.py"
 """A Space that contains this file is one of ours."""
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,89}", re.ASCII)
+_SPACE_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,89}", re.ASCII)
 _FREE = (
     "Free accounts can only create ZeroGPU Spaces. Make one at https://huggingface.co/new-space (Gradio, ZeroGPU) "
     "and run this command again. Its models must be of kind api. PRO and Team accounts can create any Space."
 )
-
-
 _AGAIN = "Try again. What is done so far is kept."
 
 
@@ -59,10 +57,10 @@ def deploy(
     ] = False,
 ) -> Iterator[str]:
     """Upload this folder as a Hugging Face Space. You can safely run it again."""
-    if not _NAME.fullmatch(space):
+    if not _SPACE_NAME.fullmatch(space):
         raise DeployError(f"--space is {space[:120]!r}. Write USER/NAME, as in ada/arena.")
     _check_card(ROOT / "README.md")
-    files = shipped(ROOT)
+    files = shipped_files(ROOT)
     copy = f"{space}-votes"
     if dry_run:
         yield f"Nothing was sent. {space} would get these {len(files)} files, with {copy} as its private dataset:"
@@ -71,8 +69,8 @@ def deploy(
         if get_token() is None:
             raise DeployError("No Hub token found. Run `hf auth login`, or set HF_TOKEN.")
         logging.set_verbosity_error()  # it would report every attempt
-        send_again()
-        write(HfApi(), space, copy, private)
+        retry_hub_requests()
+        write_space(HfApi(), space, copy, private)
         yield f"{space} has {len(files)} files. Its votes are copied to the private dataset {copy}."
     yield _FREE
     yield f"Set these at https://huggingface.co/spaces/{space}/settings (this command doesn't send secrets):"
@@ -84,22 +82,18 @@ def deploy(
     yield "  secret    DATABASE_URL     only for PostgreSQL, which a Space can reach at port 443 or 8080"
 
 
-def shipped(folder: Path) -> list[str]:
+def shipped_files(folder: Path) -> list[str]:
     """Returns the relative paths of the files that make up a Space, without links and hidden files."""
-    inside = [
-        path for name in _FOLDERS for path in (folder / name).rglob("*") if path.suffix in _KINDS
-    ]
-    there = [
-        path
-        for path in (*(folder / name for name in _TOP), *inside)
-        if path.is_file() and not path.is_symlink()
-    ]
-    names = [path.relative_to(folder).as_posix() for path in there]
-    return sorted(
-        name
-        for name in names
-        if not any(part.startswith((".", "__pycache__")) for part in name.split("/"))
-    )
+    paths = [folder / name for name in _TOP_FILES]
+    for name in _FOLDERS:
+        paths += [path for path in (folder / name).rglob("*") if path.suffix in _SUFFIXES]
+    files = [path for path in paths if path.is_file() and not path.is_symlink()]
+    names = [path.relative_to(folder).as_posix() for path in files]
+    return sorted(name for name in names if not _is_hidden(name))
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith((".", "__pycache__")) for part in name.split("/"))
 
 
 def _check_card(readme: Path) -> None:
@@ -116,23 +110,23 @@ def _check_card(readme: Path) -> None:
         raise DeployError(f"{readme} has no {wrong} in its front matter. Add it: a Space needs it.")
 
 
-def write(api: HfApi, space: str, copy: str, private: bool) -> None:
+def write_space(api: HfApi, space: str, copy: str, private: bool) -> None:
     """Creates dataset and Space if they are missing, and updates the files in one commit. Raises DeployError."""
     try:
-        there = _files_of(api, space)
+        existing = _space_files(api, space)
         api.create_repo(copy, repo_type="dataset", private=True, exist_ok=True)
         if not api.dataset_info(copy).private:
             raise DeployError(
                 f"The dataset {copy} is public. Make it private, since it has votes and workers."
             )
-        if not there:
+        if not existing:
             api.create_repo(
                 space, repo_type="space", space_sdk="gradio", private=private, exist_ok=True
             )
         api.add_space_variable(space, "MIRROR", copy)
         if "MODELS" not in api.get_space_variables(space):
             api.add_space_variable(space, "MODELS", "hub")
-        repeat(lambda: _update(api, space))
+        retry(lambda: _update(api, space))
     except ValueError as error:
         raise DeployError(
             f"The Hub refused README.md's front matter: {' '.join(str(error).split())[:300]}"
@@ -143,15 +137,18 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
 
 def _update(api: HfApi, space: str) -> None:
     """Updates a Space's files in one commit; unchanged files are not sent."""
-    there = frozenset(api.list_repo_files(space, repo_type="space"))
-    names = shipped(ROOT)
-    gone = sorted(name for name in there.difference(names) if name.partition("/")[0] in _FOLDERS)
+    existing = frozenset(api.list_repo_files(space, repo_type="space"))
+    names = shipped_files(ROOT)
+    # Files that somebody added at the top of the Space stay.
+    removed = sorted(
+        name for name in existing.difference(names) if name.partition("/")[0] in _FOLDERS
+    )
     files: dict[str, Path | bytes] = {name: ROOT / name for name in names}
     if not _has_gpu(api, space):
         files["requirements.txt"] = _CPU_TORCH + (ROOT / "requirements.txt").read_bytes()
     changes = [
         *(CommitOperationAdd(name, content) for name, content in files.items()),
-        *map(CommitOperationDelete, gone),
+        *map(CommitOperationDelete, removed),
     ]
     api.create_commit(space, changes, commit_message="Stereoscope", repo_type="space")
 
@@ -163,13 +160,13 @@ def _has_gpu(api: HfApi, space: str) -> bool:
     return not hardware.startswith("cpu")
 
 
-def _files_of(api: HfApi, space: str) -> frozenset[str]:
+def _space_files(api: HfApi, space: str) -> frozenset[str]:
     """Returns the files of a Space, none if it does not exist. Raises DeployError if it holds another app."""
     try:
         files = frozenset(api.list_repo_files(space, repo_type="space"))
     except RepositoryNotFoundError:
         return frozenset()
-    if "app.py" in files and _MARK not in files:
+    if "app.py" in files and _OWN_FILE not in files:
         raise DeployError(
             f"{space} has another app. Choose another name, or empty that Space first."
         )

@@ -12,12 +12,12 @@ from arena.admin.seat_admin import action_note
 from arena.authoring.choice_tsv import TEXT_ONLY
 from arena.authoring.choices import options_text
 from arena.authoring.events import Fault
-from arena.authoring.exports import ExportError, Exports, Form, left_out
-from arena.authoring.hub_dataset import TOPS, CardWords
+from arena.authoring.exports import ExportError, Exports, Form, left_out_text
+from arena.authoring.hub_dataset import TOP_NAMES, CardWords
 from arena.authoring.spec import KINDS, project_of
 from arena.authoring.store import Draft, DraftStore
 from arena.authoring.visit_csv import import_visit
-from arena.cli.campaign import admins, named_spec, printed
+from arena.cli.campaign import admins, csv_lines, named_spec
 from arena.cli.output_paths import output_folder
 from arena.cli.votes import COMMAND_LINE
 from arena.database import Database
@@ -31,9 +31,9 @@ from arena.templates import plural
 
 app = Typer(rich_markup_mode=None)
 drafts = Typer()
-brought = Typer()
+imports = Typer()
 app.add_typer(drafts, name="drafts")
-drafts.add_typer(brought, name="import", help="Import finished items from elsewhere.")
+drafts.add_typer(imports, name="import", help="Import finished items from elsewhere.")
 
 
 class OpenProjects:
@@ -50,7 +50,7 @@ class OpenProjects:
 @drafts.command()
 def new(file: Path) -> Iterator[str]:
     """Make a project from a TOML file, with its examples' pictures in the same folder."""
-    _, admin = admins()
+    admin = admins().projects
     with named_spec(file):
         made = admin.make(
             COMMAND_LINE, file.read_bytes(), lambda name: named_file(file.parent, name).read_bytes()
@@ -63,18 +63,18 @@ def new(file: Path) -> Iterator[str]:
 @drafts.command()
 def board(project: str) -> Iterator[str]:
     """Show a project's progress: families, yield next to the paper's, minutes, and each worker's part."""
-    _, admin = admins()
+    admin = admins().projects
     standing = admin.standing(admin.store.get(project))
     for sheet in project_sheets(standing):
         yield from as_text(sheet)
         yield ""
-    agreed = standing.agreement
-    if agreed is None:
+    agreed_share = standing.agreement
+    if agreed_share is None:
         yield "No answer has two verdicts yet."
     elif standing.spec.is_choice:
-        yield f"People who answered the same question, its author included, agree in {agreed:.1%} of pairs."
+        yield f"People who answered the same question, its author included, agree in {agreed_share:.1%} of pairs."
     else:
-        yield f"Verifiers of the same answer agree in {agreed:.1%} of pairs."
+        yield f"Verifiers of the same answer agree in {agreed_share:.1%} of pairs."
 
 
 @drafts.command()
@@ -87,7 +87,7 @@ def reject(
     why: Annotated[str, Option(help="a note for operators")],
 ) -> Iterator[str]:
     """Remove an item, even an accepted one; its texts stay stored."""
-    _, admin = admins()
+    admin = admins().projects
     yield admin.reject(COMMAND_LINE, project, str(item), why, fault)
 
 
@@ -104,7 +104,7 @@ class UnreadRow(NamedTuple):
 @drafts.command()
 def samples(project: str) -> Iterator[str]:
     """Print the sample captions waiting for you as CSV, the oldest first."""
-    _, admin = admins()
+    admin = admins().projects
     rows = [
         UnreadRow(
             sample=unread.answer.name,
@@ -115,7 +115,7 @@ def samples(project: str) -> Iterator[str]:
         )
         for unread in admin.unread(project)
     ]
-    yield from printed(record_sheet("samples", "Samples to read", UnreadRow, rows))
+    yield from csv_lines(record_sheet("samples", "Samples to read", UnreadRow, rows))
 
 
 @drafts.command()
@@ -125,7 +125,7 @@ def judge(
     verdict: Annotated[str, Argument(metavar="good|poor")],
 ) -> Iterator[str]:
     """Judge a writer's sample, so that the writer can continue."""
-    _, admin = admins()
+    admin = admins().projects
     yield admin.judge(COMMAND_LINE, project, sample, verdict)
 
 
@@ -145,13 +145,13 @@ class UncheckedRow(NamedTuple):
 @drafts.command()
 def questions(project: str) -> Iterator[str]:
     """Print the multiple-choice questions waiting for your check as CSV: half of each category, at most 100."""
-    _, admin = admins()
+    admin = admins().projects
     standing = admin.standing(admin.store.get(project))
-    rows = [_unchecked(draft, admin.pictures) for draft in standing.unchecked]
-    yield from printed(record_sheet("questions", "Questions to check", UncheckedRow, rows))
+    rows = [_unchecked_row(draft, admin.pictures) for draft in standing.unchecked]
+    yield from csv_lines(record_sheet("questions", "Questions to check", UncheckedRow, rows))
 
 
-def _unchecked(draft: Draft, pictures: PictureStore) -> UncheckedRow:
+def _unchecked_row(draft: Draft, pictures: PictureStore) -> UncheckedRow:
     question = draft.state.instruction
     assert question
     picture = question.pictures[0].name
@@ -173,11 +173,11 @@ def check(
     verdict: Annotated[str, Argument(metavar="|".join(CHECKS))],
 ) -> Iterator[str]:
     """Store your check of a question; anything but `correct` removes it."""
-    _, admin = admins()
+    admin = admins().projects
     yield admin.check(COMMAND_LINE, project, question, verdict)
 
 
-@brought.command("visit")
+@imports.command("visit")
 def import_finished(
     file: Path,
     project: Annotated[
@@ -187,9 +187,10 @@ def import_finished(
     """Import VisIT-Bench's table of multi-image items, with people's verdicts on GPT-4's answers."""
     here = OpenProjects()
     note = action_note(COMMAND_LINE, "made a campaign", project)
-    imported, new_items = import_visit(here.campaigns, here.drafts, file, project, note)
-    accepted = sum(draft.state.step == "accepted" for draft in here.drafts.drafts(imported))
-    yield f"{project}: {plural(new_items, 'new item')}. {accepted} are accepted in all."
+    imported = import_visit(here.campaigns, here.drafts, file, project, note)
+    drafts = here.drafts.drafts(imported.project)
+    accepted = sum(draft.state.step == "accepted" for draft in drafts)
+    yield f"{project}: {plural(imported.new_items, 'new item')}. {accepted} are accepted in all."
 
 
 @drafts.command()
@@ -232,11 +233,11 @@ def export(
     if push and texts and not private and project_of(campaign.spec).visibility == "sealed":
         raise ExportError(f"{project} is sealed. Leave out --with-texts or --public.")
     words = CardWords(language, contact) if form == "hub" else None
-    exported = Exports(here.drafts, here.pictures).write(campaign, form, out, texts, words)
+    counts = Exports(here.drafts, here.pictures).write(campaign, form, out, texts, words)
     noun = "question" if form == "tsv" else "item"
-    yield f"{project}: {plural(exported.items, noun)} written to {out}."
-    if left := left_out(exported):
-        yield left
+    yield f"{project}: {plural(counts.items, noun)} written to {out}."
+    if sentence := left_out_text(counts):
+        yield sentence
     if form == "bank":
         yield f"To import them: python -m arena items folder {out} --name {project}"
     if form == "tsv" and project_of(campaign.spec).visibility == "sealed" and not texts:
@@ -244,5 +245,5 @@ def export(
     elif form == "tsv":
         yield f"To score answers: python -m scoring score FILE --questions {out / project}.tsv --out DIR"
     if push:
-        upload_dataset(out, push, private, TOPS)
+        upload_dataset(out, push, private, TOP_NAMES)
         yield f"Sent to the {'private' if private else 'public'} dataset {push}."

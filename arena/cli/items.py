@@ -16,6 +16,7 @@ from arena.items.store import ItemBank, lacks_text
 from arena.settings import Settings
 
 MOST_PROBLEMS = 20
+"""The most problems, or unread keys, that are printed."""
 app = Typer(rich_markup_mode=None)
 items = Typer(rich_markup_mode=None)
 app.add_typer(items, name="items")
@@ -41,11 +42,12 @@ class OpenBank:
     def bring_in(
         self, bring: Callable[[ItemImporter], ImportReport], left_out: str = "left out"
     ) -> Iterator[str]:
+        """Imports with `bring`, and yields what came in; `left_out` describes what it leaves out."""
         report = bring(self._importer)
         changes = report.changes
-        corrected = (
-            f", {changes.items_corrected} items corrected" if changes.items_corrected else ""
-        )
+        corrected = ""
+        if changes.items_corrected:
+            corrected = f", {changes.items_corrected} items corrected"
         yield (
             f"{changes.items_new} new items ({changes.items_known} known), {changes.answers_new} new answers "
             f"({changes.answers_known} known), {changes.pictures_new} new pictures{corrected}."
@@ -66,7 +68,7 @@ class OpenBank:
 @items.command()
 def demo() -> Iterator[str]:
     """Import the demo items."""
-    return OpenBank().bring_in(ItemImporter.demo)
+    return OpenBank().bring_in(ItemImporter.import_demo)
 
 
 @items.command()
@@ -79,7 +81,7 @@ def visit(
 ) -> Iterator[str]:
     """Import VisIT-Bench's CSV, with one or more images per item."""
     return OpenBank().bring_in(
-        lambda importer: importer.visit(file, name, fetch),
+        lambda importer: importer.import_visit_bench(file, name, fetch),
         "left out, because they're rated incorrect",
     )
 
@@ -88,7 +90,7 @@ def visit(
 def items_folder(folder: Path, name: FolderName = None) -> Iterator[str]:
     """Import a folder with items.jsonl and images, or a Hub dataset with data/*.parquet."""
     return OpenBank().bring_in(
-        lambda importer: importer.folder(folder, name or folder.resolve().name)
+        lambda importer: importer.import_folder(folder, name or folder.resolve().name)
     )
 
 
@@ -96,7 +98,7 @@ def items_folder(folder: Path, name: FolderName = None) -> Iterator[str]:
 def checks(folder: Path, name: FolderName = None) -> Iterator[str]:
     """Import a folder of attention tests, each with a right and an unrelated answer."""
     return OpenBank().bring_in(
-        lambda importer: importer.folder(folder, name or folder.resolve().name, "check")
+        lambda importer: importer.import_folder(folder, name or folder.resolve().name, "check")
     )
 
 
@@ -109,7 +111,7 @@ def answers(
 ) -> Iterator[str]:
     """Import a file of one model's answers."""
     left_out = "rows left out, because their items aren't imported"
-    return OpenBank().bring_in(lambda importer: importer.answers(file, model), left_out)
+    return OpenBank().bring_in(lambda importer: importer.import_answers(file, model), left_out)
 
 
 @items.command()

@@ -23,27 +23,33 @@ class LazyGroup(TyperGroup):
     """A group of commands that `--help` and suggestions list without importing their modules."""
 
     def __init__(self, name: str, help: str, commands: Mapping[str, Command]) -> None:
-        known: dict[str, Any] = {
+        unloaded: dict[str, Any] = {
             word: TyperCommand(word, short_help=command.help) for word, command in commands.items()
         }
         settings = {"help_option_names": ["--help", "-h"]}
         super().__init__(
-            name=name, help=help, commands=known, rich_markup_mode=None, context_settings=settings
+            name=name,
+            help=help,
+            commands=unloaded,
+            rich_markup_mode=None,
+            context_settings=settings,
         )
         self._modules = {word: command.module for word, command in commands.items()}
 
     def run(self, words: Sequence[str] | None) -> int:
+        """Runs the command of these words, by default the command line's; returns the exit code."""
         try:
             self.main(words, prog_name=self.name)
-        except SystemExit as ended:
-            return int(ended.code or 0)
+        except SystemExit as exit:
+            return int(exit.code or 0)
         return 0
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        """Imports the module of the command that the words name."""
         resolved: Any = super().resolve_command(ctx, args)
-        name, known, rest = resolved
+        name, unloaded, rest = resolved
         command = get_group(import_module(self._modules[name]).app).commands[name]
-        command.help = command.help or known.short_help
+        command.help = command.help or unloaded.short_help
         return name, command, rest
 
     def invoke(self, ctx: Any) -> None:
@@ -54,9 +60,8 @@ class LazyGroup(TyperGroup):
         except BrokenPipeError:  # The reader of the lines, such as `head`, has enough of them.
             raise
         except Exception as error:
-            if not isinstance(error, OSError) and not type(error).__module__.startswith(
-                ("arena.", "scoring.")
-            ):
+            is_ours = type(error).__module__.startswith(("arena.", "scoring."))
+            if not is_ours and not isinstance(error, OSError):
                 raise
             typer.echo(_sentence(error), err=True)
             raise typer.Exit(getattr(error, "exit_code", 2)) from error

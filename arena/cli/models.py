@@ -60,14 +60,15 @@ def facts(
     export: Annotated[bool, Option("--export", help="print all known facts as a file")] = False,
 ) -> Iterator[str]:
     """Import facts about models from a file: maker, licence, size, date, price, link."""
-    if (file is None) is not export:
+    has_file = file is not None
+    if has_file == export:
         raise FactError("Name a file with facts, or add --export to print the known ones.")
-    store = _store()
+    store = _fact_store()
     if file is None:
-        yield from _exported(store.by_model())
+        yield from _fact_lines(store.by_model())
         return
     stated = read_stated(file)
-    store.state(stated)
+    store.replace_stated(stated)
     count = sum(len(facts.values) for facts in stated.values())
     yield f"Imported {plural(count, 'fact')} about {plural(len(stated), 'model')}."
 
@@ -79,7 +80,7 @@ def link(model: str, repository: Annotated[str, Argument(metavar="OWNER/REPO")])
         raise FactError(
             f"{repository[:120]!r} isn't a model on the Hub. Write OWNER/REPO, as in Qwen/Qwen3-VL-8B."
         )
-    store = _store()
+    store = _fact_store()
     linked = store.find(model)._replace(repository=repository)
     hub_facts = read_facts(repository)
     store.link(linked, hub_facts)
@@ -89,12 +90,12 @@ def link(model: str, repository: Annotated[str, Argument(metavar="OWNER/REPO")])
 @models.command()
 def unlink(model: str) -> Iterator[str]:
     """Drop a model's repository and the facts read from it."""
-    store = _store()
+    store = _fact_store()
     store.unlink(store.find(model))
     yield f"The facts that the Hub showed about {model} are removed."
-    left = store.find(model).repository
-    if left:
-        yield f"The models file still names {left}, so a running server reads it again."
+    remaining = store.find(model).repository
+    if remaining:
+        yield f"The models file still names {remaining}, so a running server reads it again."
 
 
 def read_stated(file: Path) -> dict[str, StatedFacts]:
@@ -120,11 +121,11 @@ def read_stated(file: Path) -> dict[str, StatedFacts]:
             raise FactError(f"{file.name}, model {number}: name is missing. Add it.")
         if name in stated:
             raise FactError(f"{file.name}: two tables are about {name!r}. Merge them.")
-        stated[name] = _stated(table, f"{file.name}, model {number} ({name!r})")
+        stated[name] = _validated_facts(table, f"{file.name}, model {number} ({name!r})")
     return stated
 
 
-def _stated(table: Mapping[str, Any], where: str) -> StatedFacts:
+def _validated_facts(table: Mapping[str, Any], where: str) -> StatedFacts:
     try:
         return StatedFacts.model_validate(table)
     except ValidationError as error:
@@ -132,33 +133,33 @@ def _stated(table: Mapping[str, Any], where: str) -> StatedFacts:
         raise FactError(f"{where}: {one_line(error, unknown)}") from None
 
 
-def _store() -> FactStore:
+def _fact_store() -> FactStore:
     return FactStore(Database(Settings.from_env().database_url))
 
 
-def _exported(known: Mapping[str, ModelFacts]) -> Iterator[str]:
+def _fact_lines(facts_by_model: Mapping[str, ModelFacts]) -> Iterator[str]:
     """Yields the lines of a file with all facts, each with its source."""
-    for name, facts in sorted(known.items()):
+    for name, facts in sorted(facts_by_model.items()):
         yield "[[models]]"
-        yield f"name = {_toml(name)}"
+        yield f"name = {_quoted(name)}"
         for field in StatedFacts.model_fields:
             if fact := facts.facts.get(field):
                 source = SOURCE_WORDS[fact.source]
-                yield f"{field} = {_value(field, fact.value)}  # {source}, {fact.read_at:%Y-%m-%d}"
+                yield f"{field} = {_toml_value(field, fact.value)}  # {source}, {fact.read_at:%Y-%m-%d}"
         if day := facts.text(ON_HUB):
             yield f"# on the Hub since {day}"
         yield ""
 
 
-def _value(field: str, text: str) -> str:
+def _toml_value(field: str, text: str) -> str:
     """Returns a fact in TOML."""
     if field in ("open", "gated"):
         return "true" if text == "yes" else "false"
     is_number = field in ("parameters", "active", "prompt_price", "completion_price")
-    return text if is_number else _toml(text)
+    return text if is_number else _quoted(text)
 
 
-def _toml(text: str) -> str:
+def _quoted(text: str) -> str:
     """Returns a text in quotes; JSON's quotes are TOML's, except for one control character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 

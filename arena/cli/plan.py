@@ -9,7 +9,7 @@ import numpy as np
 from typer import Option, Typer
 
 from arena.formats.registry import read
-from arena.imports.ranked_votes import ranked
+from arena.imports.ranked_votes import rankable_battles
 from arena.interval_text import plus_minus
 from arena.ratings import planner
 from arena.ratings.report import RatingSettings, rating_report
@@ -47,35 +47,49 @@ def plan(
     within_item: Correlation = None,
     within_worker: Correlation = None,
     seat: Annotated[int, Option(min=1, max=10_000, help="votes per worker")] = 20,
-    seconds: Annotated[float, Option(min=1, max=86_400, help="seconds per vote")] = planner.SECONDS,
+    seconds: Annotated[
+        float, Option(min=1, max=86_400, help="seconds per vote")
+    ] = planner.VOTE_SECONDS,
     pay: Annotated[float, Option(min=0, max=1e6, help="pay per hour")] = 12,
     fee: Annotated[
         float, Option(min=0, max=10, help="the platform's fee as a share of the pay")
     ] = 0.428,
 ) -> Iterator[str]:
     spread = planner.SPREAD
-    rho = planner.Correlations()
+    correlations = planner.Correlations()
     if votes:
-        report = rating_report(ranked(read(votes)), RatingSettings("bt", bootstrap=0))
+        report = rating_report(rankable_battles(read(votes)), RatingSettings("bt", bootstrap=0))
         if not len(report.votes):
             raise VotesError(
                 f"{votes.name} has no votes to plan with. Choose another file, or leave out --votes."
             )
-        rho = planner.measured_correlations(report.votes)
+        correlations = planner.measured_correlations(report.votes)
         spread = float(np.std(report.fit.strengths)) * ELO.points
-    chosen = {
+    given = {
         "within_tuple": within_tuple,
         "within_item": within_item,
         "within_worker": within_worker,
     }
-    rho = replace(rho, **{name: value for name, value in chosen.items() if value is not None})
+    correlations = replace(
+        correlations, **{name: value for name, value in given.items() if value is not None}
+    )
     strengths = planner.expected_strengths(models, spread)
-    planned = planner.Plan(strengths, items, half_width, gap, rho, seat, seconds, pay, fee)
-    costs = [planner.cost(planned, number) for number in each]
+    wishes = planner.Plan(
+        strengths=strengths,
+        items=items,
+        half_width=half_width,
+        gap=gap,
+        correlations=correlations,
+        seat=seat,
+        seconds=seconds,
+        pay=pay,
+        fee=fee,
+    )
+    costs = [planner.cost(wishes, votes_per_tuple) for votes_per_tuple in each]
     yield from as_text(_sheet(costs))
     yield from planner.comparison(costs)
-    yield f"Correlation of votes: {rho.within_tuple:.2f} within a tuple. If tuples share a model,"
-    yield f"{rho.within_item:.2f} within an item and {rho.within_worker:.2f} within a worker."
+    yield f"Correlation of votes: {correlations.within_tuple:.2f} within a tuple. If tuples share a model,"
+    yield f"{correlations.within_item:.2f} within an item and {correlations.within_worker:.2f} within a worker."
     yield f"Ratings spread by {spread:.0f} points."
 
 

@@ -10,7 +10,7 @@ from typer import BadParameter, Option, Typer
 from arena.cli.output_paths import output_folder, refuse_overwriting
 from arena.formats.base import BothBad, FormatName
 from arena.formats.registry import read
-from arena.imports.ranked_votes import aliases_of, ranked
+from arena.imports.ranked_votes import aliases_of, rankable_battles
 from arena.ratings.bradley_terry import LEAST_PRIOR, PRIOR
 from arena.ratings.report import (
     FILES,
@@ -71,7 +71,7 @@ def rate(
     alias: Aliases = None,
 ) -> Iterator[str]:
     refuse_overwriting((out / name for name in FILES), file)
-    battles = ranked(read(file, format), named, aliases_of(alias or ()))
+    battles = rankable_battles(read(file, format), named, aliases_of(alias or ()))
     settings = RatingSettings(
         method=method,
         bootstrap=bootstrap,

@@ -15,7 +15,7 @@ from arena.database import Database
 from arena.formats.base import FormatName
 from arena.formats.registry import read, write
 from arena.imports.importer import ImportRequest
-from arena.imports.ranked_votes import aliases_of, ranked
+from arena.imports.ranked_votes import aliases_of, rankable_battles
 from arena.imports.stored_votes import import_file, stored_votes
 from arena.live.images import OwnImages
 from arena.settings import Settings
@@ -46,7 +46,7 @@ def import_votes(
     alias: Aliases = None,
 ) -> Iterator[str]:
     """Import a file of votes in any format, with boards of its own."""
-    battles = ranked(read(file, format), named, aliases_of(alias or ()))
+    battles = rankable_battles(read(file, format), named, aliases_of(alias or ()))
     yield f"votes: {len(battles):,}, format: {battles.format or 'none'}"
     yield from battles.notices
     yield from import_file(battles, ImportRequest(source or file.stem, into_live, both_bad, judge))
@@ -67,9 +67,9 @@ def export_votes(
     """Export this arena's votes, or convert a file of votes."""
     refuse_overwriting([out], file)
     battles = read(file) if file else stored_votes(source)
-    lost = write(battles, out, format)
+    losses = write(battles, out, format)
     yield f"votes: {len(battles):,}, format: {format}, written to {out}"
-    yield from (*battles.notices, *lost)
+    yield from (*battles.notices, *losses)
 
 
 @app.command()
@@ -88,9 +88,10 @@ def forget(
 
 @app.command()
 def export(out: Annotated[Path, Option(metavar="DIR", callback=output_folder)]) -> Iterator[str]:
-    there = [name for name in FILES if (out / name).exists()]
-    if there and len(there) < len(FILES):
-        raise OutputError(f"{out / there[0]} isn't from an export. Choose an empty folder.")
+    existing = [name for name in FILES if (out / name).exists()]
+    is_incomplete = 0 < len(existing) < len(FILES)
+    if is_incomplete:
+        raise OutputError(f"{out / existing[0]} isn't from an export. Choose an empty folder.")
     with closing(Database(Settings.from_env().database_url)) as database:
         written = write_export(database, out)
     yield f"votes: {written.votes:,}, voters: {written.voters:,}, models: {written.models}"

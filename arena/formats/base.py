@@ -29,7 +29,7 @@ FormatName = Literal[
 Row: TypeAlias = Mapping[str, Any]
 """A row of a file: JSON values, and from Parquet also bytes and times."""
 Columns: TypeAlias = Sequence[Sequence[Any]]
-"""A portion of votes, transposed: a sequence for each column of `Vote`, or nothing at all."""
+"""A portion of votes, transposed: a sequence for each column of `Vote`, or none at all for no votes."""
 
 
 class Vote(NamedTuple):
@@ -62,7 +62,7 @@ class Vote(NamedTuple):
 class OtherRow(NamedTuple):
     """A row of a file without a vote, such as a chat turn of a log."""
 
-    before: int
+    votes_before: int
     """The number of votes before it in the file."""
     row: Row
 
@@ -111,32 +111,38 @@ class Battles:
         return len(self.winner)
 
     def votes(self) -> Iterator[Vote]:
-        return map(Vote, *(getattr(self, column) for column in Vote._fields))
+        """Yields the votes in file order."""
+        columns = (getattr(self, column) for column in Vote._fields)
+        return map(Vote, *columns)
 
     def lines(self) -> Iterator[VoteLine]:
         """Yields all rows in file order, also those without votes."""
-        beside = grouped((before, VoteLine(row, None)) for before, row in self.others)
+        others_before = grouped(
+            (other.votes_before, VoteLine(other.row, None)) for other in self.others
+        )
         for number, (vote, row) in enumerate(zip(self.votes(), self.rows, strict=True)):
-            yield from beside.get(number, ())
+            yield from others_before.get(number, ())
             yield VoteLine(row, vote)
-        yield from beside.get(len(self), ())
+        yield from others_before.get(len(self), ())
 
 
 def columns_of(votes: Iterable[Vote]) -> list[tuple[Any, ...]]:
     """Returns votes as the columns of `Battles`."""
-    return joined([tuple(zip(*votes, strict=True))])
+    return join_portions([tuple(zip(*votes, strict=True))])
 
 
-def joined(parts: Iterable[Columns]) -> list[tuple[Any, ...]]:
+def join_portions(portions: Iterable[Columns]) -> list[tuple[Any, ...]]:
     """Concatenates portions of votes into the columns of `Battles`."""
     columns: list[list[Any]] = [[] for _ in Vote._fields]
-    for part in parts:
-        for column, values in zip(columns, part, strict=bool(part)):
+    for portion in portions:
+        if not portion:
+            continue
+        for column, values in zip(columns, portion, strict=True):
             column.extend(values)
     return list(map(tuple, columns))
 
 
-def no_row(vote: Vote) -> dict[str, Any]:
+def refuse_vote(vote: Vote) -> dict[str, Any]:
     """Raises RowsError, for a format that is only read."""
     raise RowsError("Votes can be read from this format but not written to it. Choose another.")
 
@@ -149,7 +155,8 @@ class Format:
     fits: Callable[[Set[str]], bool]
     """Whether the first row's columns fit the format."""
     vote: Callable[[Row], Vote | SkippedRow]
-    row: Callable[[Vote], dict[str, Any]] = no_row
+    """Returns the vote of a row, or the reason why it has none."""
+    row: Callable[[Vote], dict[str, Any]] = refuse_vote
     """Returns the row of a vote from another format."""
     holds: frozenset[str] = frozenset()
     """The columns of `Vote` that a row preserves."""
@@ -165,5 +172,5 @@ class Format:
     """Whether the publisher marks a row as a duplicate of others."""
     columns: Callable[[Sequence[Row]], Columns | None] = lambda rows: None
     """Returns the votes of many rows at once, or None if a row needs a closer look."""
-    lines: bool = False
+    is_json_lines: bool = False
     """Whether its .json has an object on each line, the last of which may be torn."""

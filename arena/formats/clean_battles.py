@@ -19,7 +19,7 @@ SPELLINGS: dict[Winner, str] = {
     "tie": "tie",
     "both_bad": "tie (bothbad)",
 }
-_MARKS = {
+_TYPICAL_COLUMNS = {
     "anony",
     "conversation_a",
     "judge",
@@ -33,13 +33,14 @@ _MARKS = {
 
 
 def vote_of(row: Row, images: list[Any] | None, conversation: str = "conversation_a") -> Vote:
-    """Returns the vote of a row with FastChat's columns; `images` are its own, beside those of its first turn.
+    """Returns the vote of a row with FastChat's columns.
 
-    Without a question its number is the item, as in WildVision-Bench. Every row counts, since FastChat has cleaned
-    them.
+    `images` are the row's own, beside those of its first turn; None if the row has no list of them. Without a question
+    the row's `question_id` is the item, as in WildVision-Bench. Every row counts, since FastChat has cleaned them.
     """
     question = conversations.question(row.get(conversation))
     all_images = [*question.images, *(images or [])]
+    is_number_known = images is not None or bool(question.images)
     return Vote(
         model_a=cells.name(row, "model_a"),
         model_b=cells.name(row, "model_b"),
@@ -51,14 +52,14 @@ def vote_of(row: Row, images: list[Any] | None, conversation: str = "conversatio
         time=cells.moment(row, cells.first_filled(row, "tstamp", "timestamp")),
         language=cells.text(row, "language"),
         turns=cells.count(row, cells.first_filled(row, "turn", "num_turns")),
-        images=len(all_images) if all_images or images is not None else None,
+        images=len(all_images) if is_number_known else None,
         blind=cells.flag(row, "anony"),
         picture=cells.picture_of(question.text, all_images),
     )
 
 
 def answers_of(row: Row) -> Iterator[str]:
-    """Returns the answers of both models."""
+    """Yields the answers of both models."""
     return conversations.answers_in(row, "conversation_a", "conversation_b")
 
 
@@ -90,7 +91,9 @@ def _vote(row: Row) -> Vote:
 
 CLEAN_BATTLES = Format(
     name="clean-battles",
-    fits=lambda columns: {"model_a", "model_b", "winner"} <= columns and bool(_MARKS & columns),
+    fits=lambda columns: (
+        {"model_a", "model_b", "winner"} <= columns and bool(_TYPICAL_COLUMNS & columns)
+    ),
     vote=_vote,
     row=row_of,
     holds=frozenset(

@@ -29,15 +29,17 @@ def _vote(row: Row) -> Vote:
 def _winner(row: Row, model_a: str, model_b: str) -> Winner:
     chosen = cells.text(row, "chosen_model_name")
     equal = cells.flag(row, "both_equal")
-    if (chosen is None) != bool(equal):
+    has_chosen = chosen is not None
+    is_equal = bool(equal)
+    if has_chosen == is_equal:
         problem = f"Expected a chosen model or both_equal, found {cells.quoted(chosen)} and {equal}. Correct the row."
         raise RowsError(problem, column="chosen_model_name")
-    if chosen is None:
+    if is_equal:
         return "tie"
     sides: dict[str, Winner] = {model_a: "a", model_b: "b"}
-    return cells.choice(
-        {"chosen_model_name": cells.name(row, "chosen_model_name")}, "chosen_model_name", sides
-    )
+    # The models' names are without blanks around them, and so the chosen one has to be.
+    stripped_row = {"chosen_model_name": cells.name(row, "chosen_model_name")}
+    return cells.choice(stripped_row, "chosen_model_name", sides)
 
 
 def _row(vote: Vote) -> dict[str, Any]:

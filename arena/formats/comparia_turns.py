@@ -29,6 +29,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
         return SkippedRow("no choice was made on the turn")
     question = _question(row)
     turn = cells.count(row, "turn")
+    metadata = _metadata(row)
     return Vote(
         model_a=cells.name(row, cells.first_filled(row, "model_a", "model_a_name")),
         model_b=cells.name(row, cells.first_filled(row, "model_b", "model_b_name")),
@@ -36,8 +37,8 @@ def _vote(row: Row) -> Vote | SkippedRow:
         item=cells.item_of(question, ()),
         voter=cells.text(row, cells.first_filled(row, "visitor_id", "session_hash")),
         time=cells.moment(row, "timestamp"),
-        category=_first(_metadata(row).get("categories")),
-        language=_first(_metadata(row).get("languages")),
+        category=_first_text(metadata.get("categories")),
+        language=_first_text(metadata.get("languages")),
         turns=cells.count(row, "conv_turns") if turn is None else turn + 1,
         conversation=cells.text(
             row, cells.first_filled(row, "comparison_id", "conversation_pair_id")
@@ -50,8 +51,10 @@ def _vote(row: Row) -> Vote | SkippedRow:
 def _question(row: Row) -> str:
     """Returns the first question of the conversation."""
     opening = cells.text(row, cells.first_filled(row, "opening_msg", "prompt"))
-    whole = cells.first_filled(row, "full_conversation_a", "conversation_a", "response_a")
-    return opening or conversations.question(row.get(whole)).text
+    if opening:
+        return opening
+    column = cells.first_filled(row, "full_conversation_a", "conversation_a", "response_a")
+    return conversations.question(row.get(column)).text
 
 
 def _metadata(row: Row) -> dict[str, Any]:
@@ -59,8 +62,8 @@ def _metadata(row: Row) -> dict[str, Any]:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _first(values: Any) -> str | None:
-    """Returns the first of a list of texts."""
+def _first_text(values: Any) -> str | None:
+    """Returns the first of a list of texts; None if there is none."""
     return next(map(str, cells.listed(values)), None)
 
 
@@ -68,11 +71,11 @@ def _answers(row: Row) -> Iterator[str]:
     """Yields the answers that the voter had read, since the conversation may go on after the choice."""
     turn = cells.count(row, "turn")
     for side in ("a", "b"):
-        whole = cells.first_filled(
+        column = cells.first_filled(
             row, f"full_conversation_{side}", f"conversation_{side}", f"response_{side}"
         )
-        read = list(conversations.answers(row.get(whole)))
-        yield from read if turn is None else read[: turn + 1]
+        answers = list(conversations.answers(row.get(column)))
+        yield from answers if turn is None else answers[: turn + 1]
 
 
 COMPARIA_TURNS = Format(

@@ -28,14 +28,17 @@ def _vote(row: Row) -> Vote | SkippedRow:
     if None in models:
         return SkippedRow("null for a name on the page")
     page_names = list(map(_shown_name, models))
-    hidden = [
+    true_names = [
         state.get("model_name") or name for state, name in zip(states, page_names, strict=True)
     ]
-    blind = not any(page_names)
-    if not blind and (hidden != page_names or "" in page_names):
+    is_blind = not any(page_names)
+    is_half_blind = not is_blind and "" in page_names
+    if is_half_blind or (not is_blind and true_names != page_names):
         return SkippedRow("the names on the page are not those behind it")
     question = _question(states[0])
-    model_a, model_b = (cells.name({"models": name}, "models") for name in hidden)
+    model_a, model_b = (cells.name({"models": name}, "models") for name in true_names)
+    # Questions and answers alternate, and the last question may have none.
+    turns = (len(_messages(states[0])) + 1) // 2
     return Vote(
         model_a=model_a,
         model_b=model_b,
@@ -43,10 +46,10 @@ def _vote(row: Row) -> Vote | SkippedRow:
         item=cells.item_of(question.text, question.images),
         voter=cells.text(row, "ip"),
         time=cells.moment(row, "tstamp"),
-        turns=(len(_messages(states[0])) + 1) // 2 or None,
+        turns=turns or None,
         images=len(question.images) if question.text else None,
         conversation=cells.text(states[0], "conv_id"),
-        blind=blind,
+        blind=is_blind,
         picture=cells.picture_of(question.text, question.images),
     )
 
@@ -60,6 +63,7 @@ def _answers(row: Row) -> Iterator[str]:
 
 
 def _states(row: Row) -> list[dict[str, Any]]:
+    """Returns the record of each side's conversation, an empty one if the row has none."""
     states = cells.pair(row, "states") or ({}, {})
     return [state if isinstance(state, dict) else {} for state in states]
 
@@ -87,10 +91,12 @@ def _messages(state: dict[str, Any]) -> list[Any]:
     offset = state.get("offset")
     if not isinstance(messages, list):
         return []
-    return messages[offset if isinstance(offset, int) else 0 :]
+    first = offset if isinstance(offset, int) else 0
+    return messages[first:]
 
 
 def _question(state: dict[str, Any]) -> conversations.TurnCell:
+    """Returns the first question of a conversation; an empty one if there is none."""
     messages = _messages(state)
     first = messages[0] if messages else None
     if isinstance(first, list) and len(first) == 2:
@@ -99,9 +105,10 @@ def _question(state: dict[str, Any]) -> conversations.TurnCell:
 
 
 def _row(vote: Vote) -> dict[str, Any]:
+    # Of two spellings the first one is written.
     spelling = {winner: kind for kind, winner in reversed(_TYPES.items())}
-    page_names = ["", ""] if vote.blind else [vote.model_a, vote.model_b]
-    names = (vote.model_a, vote.model_b)
+    names = [vote.model_a, vote.model_b]
+    page_names = ["", ""] if vote.blind else names
     states = [
         {"messages": [], "offset": 0, "conv_id": vote.conversation, "model_name": name}
         for name in names
@@ -116,9 +123,9 @@ def _row(vote: Vote) -> dict[str, Any]:
 
 
 def _losses(vote: Vote) -> list[str]:
-    return (
-        ["that blind is unknown (written as with the names in view)"] if vote.blind is None else []
-    )
+    if vote.blind is None:
+        return ["that blind is unknown (written as with the names in view)"]
+    return []
 
 
 FASTCHAT_LOG = Format(
@@ -132,5 +139,5 @@ FASTCHAT_LOG = Format(
     suffixes=(".json", ".jsonl"),
     losses=_losses,
     answers=_answers,
-    lines=True,
+    is_json_lines=True,
 )

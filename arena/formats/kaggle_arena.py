@@ -45,11 +45,13 @@ def _winner(row: Row) -> Winner:
 
 
 def _turns(value: Any) -> list[str]:
-    """Returns the texts of a conversation's turns, which are a list in JSON."""
+    """Returns the texts of a conversation's turns, from a list in JSON, or from a plain text of one turn."""
     turns = cells.parsed(value)
     if isinstance(turns, list) and all(isinstance(turn, str | None) for turn in turns):
         return [turn or "" for turn in turns]
-    return [value] if isinstance(value, str) and value else []
+    if isinstance(value, str) and value:
+        return [value]
+    return []
 
 
 def _answers(row: Row) -> Iterator[str]:
@@ -58,8 +60,9 @@ def _answers(row: Row) -> Iterator[str]:
 
 
 def _fits(columns: Set[str]) -> bool:
-    has_winner = columns >= {"winner_model_a", "winner_model_b"} or {"prompt", "winner"} <= columns
-    return has_winner and {"model_a", "model_b"} <= columns
+    is_one_hot = {"winner_model_a", "winner_model_b"} <= columns
+    is_by_name = {"prompt", "winner"} <= columns
+    return (is_one_hot or is_by_name) and {"model_a", "model_b"} <= columns
 
 
 KAGGLE_ARENA = Format(name="kaggle-arena", fits=_fits, vote=_vote, answers=_answers)

@@ -15,7 +15,7 @@ from arena.io.strict_json import RowsError
 
 _SIDES: dict[str, Winner] = {"left": "a", "right": "b"}
 _PROMPTS = ("prompt", "question", "instruction", "query")
-_FLAT = {"annotator", "annotation_id", "lead_time"}
+_FLAT_COLUMNS = {"annotator", "annotation_id", "lead_time"}
 """The columns that JSON_MIN and CSV always have."""
 
 
@@ -39,22 +39,30 @@ def _split(row: Row) -> Sequence[Row]:
 
 
 def _vote(row: Row) -> Vote | SkippedRow:
-    annotation = _of_task(row) if "annotations" in row else _of_flat_row(row)
+    is_task = "annotations" in row
+    annotation = _annotation_of_task(row) if is_task else _annotation_of_flat_row(row)
     if annotation.record.get("was_cancelled"):
         return SkippedRow("the annotator skipped the task")
-    sides: list[Winner] = [side for value in annotation.values for side in _selected(value)]
-    if len(sides) != 1:
-        return SkippedRow("no choice of left or right" if not sides else "several choices")
-    left, right = _models(annotation.data)
+    sides: list[Winner] = []
+    for value in annotation.values:
+        sides += _selected_sides(value)
+    if not sides:
+        return SkippedRow("no choice of left or right")
+    if len(sides) > 1:
+        return SkippedRow("several choices")
+    left, right = _model_members(annotation.data)
     question = cells.text(annotation.data, cells.first_filled(annotation.data, *_PROMPTS)) or ""
     image = annotation.data.get("image")
     images = [image] if image else []
     task = cells.text(row, "id")
+    item = cells.item_of(question, images)
+    if item is None and task is not None:
+        item = f"task {task}"
     return Vote(
         model_a=cells.name(annotation.data, left),
         model_b=cells.name(annotation.data, right),
         winner=sides[0],
-        item=cells.item_of(question, images) or (task and f"task {task}"),
+        item=item,
         voter=_voter(annotation.record),
         time=cells.moment(annotation.record, "created_at"),
         images=len(images) or None,
@@ -63,7 +71,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
     )
 
 
-def _of_task(row: Row) -> _Annotation:
+def _annotation_of_task(row: Row) -> _Annotation:
     """Returns the single annotation of a task in JSON."""
     annotation = next(iter(cells.records(row["annotations"])), {})
     results = cells.records(annotation.get("result"))
@@ -75,7 +83,7 @@ def _of_task(row: Row) -> _Annotation:
     )
 
 
-def _of_flat_row(row: Row) -> _Annotation:
+def _annotation_of_flat_row(row: Row) -> _Annotation:
     """Returns the annotation in a row of JSON_MIN or CSV; the project chooses the name of the choice's column."""
     return _Annotation(
         data=row,
@@ -84,24 +92,25 @@ def _of_flat_row(row: Row) -> _Annotation:
     )
 
 
-def _selected(value: Any) -> Iterator[Winner]:
+def _selected_sides(value: Any) -> Iterator[Winner]:
     """Yields the sides that a value selects."""
-    for region in value if isinstance(value, list) else [value]:
+    regions = value if isinstance(value, list) else [value]
+    for region in regions:
         selected = region.get("selected") if isinstance(region, dict) else region
         if isinstance(selected, str) and selected in _SIDES:
             yield _SIDES[selected]
 
 
-def _models(data: Mapping[str, Any]) -> Sequence[str]:
-    """Returns the two members with the models' names, the left one first. Raises RowsError."""
-    names = sorted(member for member in data if "model" in member.lower())
-    if len(names) != 2:
-        members = ", ".join(map(repr, names)) or "none"
+def _model_members(data: Mapping[str, Any]) -> Sequence[str]:
+    """Returns the two members of a task's data with the models' names, the left one first. Raises RowsError."""
+    members = sorted(member for member in data if "model" in member.lower())
+    if len(members) != 2:
+        found_members = ", ".join(map(repr, members)) or "none"
         raise RowsError(
             f"Expected two members of the task's data that name the models, such as model_a and model_b, "
-            f"found {members[:200]}. Rename them."
+            f"found {found_members[:200]}. Rename them."
         )
-    return names
+    return members
 
 
 def _voter(record: Mapping[str, Any]) -> str | None:
@@ -114,7 +123,7 @@ def _voter(record: Mapping[str, Any]) -> str | None:
 
 LABEL_STUDIO = Format(
     name="label-studio",
-    fits=lambda columns: {"annotations", "data"} <= columns or columns >= _FLAT,
+    fits=lambda columns: {"annotations", "data"} <= columns or columns >= _FLAT_COLUMNS,
     vote=_vote,
     split=_split,
 )

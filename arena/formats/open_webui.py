@@ -11,7 +11,7 @@ from arena.formats import cells, conversations
 from arena.formats.base import Format, Row, SkippedRow, Vote, Winner
 
 _THUMBS: dict[str, Winner] = {"1": "a", "1.0": "a", "-1": "b", "-1.0": "b"}
-"""Ratings; pandas writes 1.0 if a column has gaps."""
+"""The winner by rating: side a is the rated answer. pandas writes 1.0 if a column has gaps."""
 
 
 def _split(row: Row) -> Sequence[Row]:
@@ -75,17 +75,19 @@ def _user_message(row: Row) -> Mapping[str, Any]:
 
 
 def _question(row: Row) -> conversations.TurnCell:
+    """Returns the user's message, with its images and those of its files."""
     message = _user_message(row)
-    text = conversations.turn_cell(message.get("content"))
+    content = conversations.turn_cell(message.get("content"))
     files = cells.records(message.get("files"))
     images = [file.get("url") for file in files if file.get("type") == "image"]
-    return conversations.TurnCell(text.text, [*text.images, *images])
+    return conversations.TurnCell(content.text, [*content.images, *images])
 
 
 def _answers(row: Row) -> Iterator[str]:
     """Yields the answers to the message, the rated one and its siblings."""
     for reply in cells.listed(_user_message(row).get("childrenIds")):
-        yield conversations.turn_cell(_record(_messages(row), str(reply)).get("content")).text
+        answer = _record(_messages(row), str(reply))
+        yield conversations.turn_cell(answer.get("content")).text
 
 
 OPEN_WEBUI = Format(

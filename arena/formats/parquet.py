@@ -4,9 +4,9 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record
@@ -14,32 +14,41 @@ from arena.io.tables import Record
 MAGIC = b"PAR1"
 """The first bytes of a Parquet file."""
 
-_REAL = re.compile("float|double")
-_AT_ONCE = 100
+_REAL_TYPE = re.compile("float|double")
+_ROWS_A_BATCH = 100
 """The rows of a batch, few since pictures are large."""
 
 
-def _pyarrow() -> tuple[Any, Any]:
-    """Returns pyarrow and its Parquet module. Raises RowsError if pyarrow is not installed."""
+class _Pyarrow(NamedTuple):
+    arrow: Any
+    parquet: Any
+
+
+def _import_pyarrow() -> _Pyarrow:
+    """Imports pyarrow and its Parquet module. Raises RowsError if pyarrow is not installed."""
     try:
         import pyarrow
         import pyarrow.parquet
 
-        return pyarrow, pyarrow.parquet
+        return _Pyarrow(pyarrow, pyarrow.parquet)
     except ImportError as error:
         raise RowsError("Parquet needs pyarrow. Install pyarrow, or use JSONL.") from error
 
 
 def read_rows(path: Path) -> Iterator[Record]:
     """Yields the rows of a Parquet file, numbered from 1; NaN becomes None, as in pandas. Raises RowsError."""
-    arrow, parquet = _pyarrow()
+    arrow, parquet = _import_pyarrow()
     try:
         with parquet.ParquetFile(path) as file:
-            # A type's name holds those of its parts.
-            real = [column.name for column in file.schema_arrow if _REAL.search(str(column.type))]
-            rows = (row for batch in file.iter_batches(_AT_ONCE) for row in batch.to_pylist())
+            # The name of a list's or a struct's type has those of its parts.
+            real_columns = [
+                column.name for column in file.schema_arrow if _REAL_TYPE.search(str(column.type))
+            ]
+            batches = file.iter_batches(_ROWS_A_BATCH)
+            rows = chain.from_iterable(batch.to_pylist() for batch in batches)
             for number, row in enumerate(rows, start=1):
-                row.update((column, _finite(row[column], number, column)) for column in real)
+                for column in real_columns:
+                    row[column] = _without_nan(row[column], number, column)
                 yield Record(number, row)
     except RowsError as error:
         raise error.at(file=path.name) from error
@@ -49,22 +58,27 @@ def read_rows(path: Path) -> Iterator[Record]:
         ) from error
 
 
-def _finite(value: Any, row: int, column: str) -> Any:
+def _without_nan(value: Any, row: int, column: str) -> Any:
     """Returns a value with None for NaN, at any depth. Raises RowsError for an infinite number."""
     if isinstance(value, list | tuple):
-        return [_finite(inner, row, column) for inner in value]
+        return [_without_nan(inner, row, column) for inner in value]
     if isinstance(value, dict):
-        return {key: _finite(inner, row, column) for key, inner in value.items()}
-    if isinstance(value, float) and math.isinf(value):
+        return {key: _without_nan(inner, row, column) for key, inner in value.items()}
+    if not isinstance(value, float):
+        return value
+    if math.isinf(value):
         raise RowsError(
             f"Expected a finite number, found {value}. Write null.", row=row, column=column
         )
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return None if math.isnan(value) else value
 
 
 def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Writes columns of equal length, each with one type of cells; a column without values becomes one of texts."""
-    arrow, parquet = _pyarrow()
+    """Writes columns of equal length, each with one type of cells; a column without values becomes one of texts.
+
+    Raises RowsError.
+    """
+    arrow, parquet = _import_pyarrow()
     try:
         arrays = {name: arrow.array(column) for name, column in columns.items()}
         texts = {
@@ -83,19 +97,20 @@ def write_dataset(
     path: Path, features: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
 ) -> None:
     """Writes rows and pictures as the Hub's library `datasets` reads them; `features` is its format for columns."""
-    arrow, parquet = _pyarrow()
+    arrow, parquet = _import_pyarrow()
     info = json.dumps({"info": {"features": features}})
     schema = arrow.schema(
         [(name, _type(arrow, feature)) for name, feature in features.items()],
         {"huggingface": info},
     )
-    left = iter(rows)
+    remaining = iter(rows)
     with parquet.ParquetWriter(path, schema) as file:
-        while batch := list(islice(left, _AT_ONCE)):
+        while batch := list(islice(remaining, _ROWS_A_BATCH)):
             file.write_table(arrow.Table.from_pylist(batch, schema))
 
 
 def _type(arrow: Any, feature: Any) -> Any:
+    """Returns the Parquet type of a feature of `datasets`."""
     match feature:
         case {"_type": "Value", "dtype": dtype}:
             return arrow.type_for_alias(dtype)

@@ -23,7 +23,7 @@ from arena.formats.base import (
     Row,
     Vote,
     columns_of,
-    joined,
+    join_portions,
 )
 from arena.formats.clean_battles import CLEAN_BATTLES
 from arena.formats.comparia import COMPARIA
@@ -90,7 +90,7 @@ def read(path: Path, name: FormatName | None = None) -> Battles:
     form = _BY_NAME[name] if name else _form_of(first, path.name)
     collected = _CollectedRows()
     vote_records = _single_votes(form, itertools.chain([first], records))
-    columns = joined(_column_portions(form, vote_records, path.name, collected))
+    columns = join_portions(_column_portions(form, vote_records, path.name, collected))
     notices += [
         f"rows left out, {reason}: {count:,}" for reason, count in collected.reasons.items()
     ]
@@ -329,7 +329,7 @@ def _write_rows(path: Path, rows: Sequence[Row], form: Format) -> None:
                 delimiter=delimiter,
                 lineterminator="\r\n",
             )
-        elif suffix == ".json" and not form.lines:
+        elif suffix == ".json" and not form.is_json_lines:
             json.dump(rows, file, indent=2, ensure_ascii=False, default=_plain)
         else:
             file.writelines(f"{row_text(row)}\n" for row in rows)

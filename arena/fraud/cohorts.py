@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 
 from arena.fraud.detectors import (
     ENOUGH,
-    OTHERS,
+    LEAST_OTHERS,
     PATTERNS,
     Flag,
     Suspicion,
     VoterChoices,
-    by_voter,
+    log_odds,
     log_ratios,
-    odds_of,
     odds_with_taste,
+    places_by_voter,
     spread_without,
+    strengths_without,
     taste_of_voters,
     win_counts,
-    without,
 )
 from arena.ratings.bradley_terry import Strengths, bradley_terry
 from arena.ratings.votes import Codes, Floats
@@ -86,7 +86,7 @@ def cohort_flags(
         is_fitted = ~is_apart[is_left]
         fitted = left.take(is_fitted)
         fit = bradley_terry(win_counts(fitted, models))
-        places = dict(by_voter(left.voter))
+        places = dict(places_by_voter(left.voter))
         taste = cache(partial(taste_of_voters, fitted, fit.strengths))
         new_flags = [
             flag
@@ -116,12 +116,12 @@ def _flags(
         return
     rows = np.concatenate([places[voter] for voter in present.tolist()])
     cohort_choices = choices.take(rows)
-    if len(choices.a) - len(cohort_choices.a) < OTHERS * len(cohort_choices.a):
+    if len(choices.a) - len(cohort_choices.a) < LEAST_OTHERS * len(cohort_choices.a):
         return
     fitted = cohort_choices.take(is_fitted[rows])
     won = np.where(fitted.chose_a, fitted.a, fitted.b)
     lost = np.where(fitted.chose_a, fitted.b, fitted.a)
-    odds = odds_of(cohort_choices, without(fit, won, lost))
+    odds = log_odds(cohort_choices, strengths_without(fit, won, lost))
     models = np.unique(np.concatenate([cohort_choices.a, cohort_choices.b]))
     if _evidence(_sums(cohort_choices, odds, 0.0, models)).strength < ENOUGH:
         return
@@ -181,7 +181,7 @@ def _shared_taste(cohort: VoterChoices, odds: Floats, taste: float, models: Code
 def _log_likelihood(cohort: VoterChoices, odds: Floats, taste: float) -> float:
     """Returns the natural log of the likelihood of voters' choices, each with a taste of its own."""
     log = 0.0
-    for _, places in by_voter(cohort.voter):
+    for _, places in places_by_voter(cohort.voter):
         own = cohort.take(places)
         own_odds = odds_with_taste(own, odds[places], taste)
         log -= np.logaddexp(0, np.where(own.chose_a, -own_odds, own_odds)).sum()
@@ -194,7 +194,7 @@ def _sums(cohort: VoterChoices, odds: Floats, taste: float, models: Codes) -> Fl
     The coin is the first row of `log_ratios`; a cohort that chooses at random rigs nothing.
     """
     sums = []
-    for _, places in by_voter(cohort.voter):
+    for _, places in places_by_voter(cohort.voter):
         own = cohort.take(places)
         own_odds = odds[places]
         ratios = log_ratios(own, own_odds, odds_with_taste(own, own_odds, taste), models)

@@ -24,11 +24,11 @@ from arena.ratings.votes import Codes, Floats
 
 CHANCE = 0.2
 """The upper bound on the chance to take honest voters for a crowd, if their tastes were known."""
-_ELSEWHERE = 0.5
+_LEAST_ELSEWHERE = 0.5
 """The least share of the evidence that has to remain without the network with most of a crowd."""
-_SAMPLE = 50_000
+_SAMPLE_CHOICES = 50_000
 """The choices in a sample that shows whether a crowd would be clear."""
-_MOST = 20
+_MOST_CROWDS = 20
 """The most crowds."""
 
 
@@ -37,6 +37,7 @@ class VotingCrowd(NamedTuple):
 
     model: int
     is_for: bool
+    """Whether they choose for the model; otherwise against it."""
     strength: float
     """The likelihood ratio's decimal logarithm."""
     size: float
@@ -46,7 +47,7 @@ class VotingCrowd(NamedTuple):
     chances: Floats
     """Their chances to belong to the crowd."""
 
-    def covers(self, choices: VoterChoices) -> NDArray[np.bool_]:
+    def mask(self, choices: VoterChoices) -> NDArray[np.bool_]:
         """Returns the mask of the choices that are set aside."""
         has_model = (choices.a == self.model) | (choices.b == self.model)
         return has_model & np.isin(choices.voter, self.voters)
@@ -55,30 +56,34 @@ class VotingCrowd(NamedTuple):
 def crowds(
     choices: VoterChoices, models: int, networks: Sequence[Codes] = ()
 ) -> tuple[VotingCrowd, ...]:
-    """Returns the crowds among all voters, the clearest first; `networks` are the voters of each network."""
+    """Returns the crowds among all voters, the clearest first.
+
+    `models` is the number of model codes; `networks` are the voters of each network.
+    """
     left = choices
     clear_crowds: list[VotingCrowd] = []
-    while len(clear_crowds) < _MOST and len(left.a):
-        crowd = _clearest(left, models, networks)
+    while len(clear_crowds) < _MOST_CROWDS and len(left.a):
+        crowd = _clearest_crowd(left, models, networks)
         if crowd is None:
             break
         clear_crowds.append(crowd)
-        left = left.take(~crowd.covers(left))
+        left = left.take(~crowd.mask(left))
     return tuple(clear_crowds)
 
 
 def stands_out(choices: VoterChoices, models: int, model: int) -> bool:
     """Returns whether a spread crowd for or against a model is clear, from a sample if there are many choices."""
     voters = np.unique(choices.voter)
-    some = np.random.default_rng(0).random(len(voters)) < _SAMPLE / len(choices.a)
-    sample = choices.take(np.isin(choices.voter, voters[some]))
+    is_sampled = np.random.default_rng(0).random(len(voters)) < _SAMPLE_CHOICES / len(choices.a)
+    sample = choices.take(np.isin(choices.voter, voters[is_sampled]))
     if not len(sample.a):
         return False
     by_model = _voters_by_model(sample, models)
     if model not in by_model:
         return False
     gains = {candidate.model: candidate.gain for candidate in _candidates(by_model)}
-    return bool(gains[model] * len(choices.a) / len(sample.a) >= _enough(len(by_model)))
+    whole_gain = gains[model] * len(choices.a) / len(sample.a)
+    return bool(whole_gain >= _needed_gain(len(by_model)))
 
 
 class _Candidate(NamedTuple):
@@ -92,30 +97,31 @@ class _Candidate(NamedTuple):
     """Natural log of the likelihood ratio."""
 
 
-def _clearest(choices: VoterChoices, models: int, networks: Sequence[Codes]) -> VotingCrowd | None:
+def _clearest_crowd(
+    choices: VoterChoices, models: int, networks: Sequence[Codes]
+) -> VotingCrowd | None:
     """Returns the clearest crowd of any model, if there is one."""
     by_model = _voters_by_model(choices, models)
     if not by_model:
         return None
-    enough = _enough(len(by_model))
+    needed_gain = _needed_gain(len(by_model))
     candidates = _candidates(by_model)
     for candidate in sorted(candidates, key=lambda candidate: -candidate.gain):
-        if candidate.gain < enough:
+        if candidate.gain < needed_gain:
             break
         voters = by_model[candidate.model]
         crowd = _crowd(voters, candidate)
-        rest = voters.take(~np.isin(voters.voter, _foremost(crowd, networks)))
-        if not len(rest.voter):
+        elsewhere = voters.take(~np.isin(voters.voter, _main_network(crowd, networks)))
+        if not len(elsewhere.voter):
             continue
-        if (
-            _candidate(candidate.model, rest, candidate.usual_width).gain
-            >= _ELSEWHERE * candidate.gain
-        ):
+        gain_elsewhere = _candidate(candidate.model, elsewhere, candidate.usual_width).gain
+        if gain_elsewhere >= _LEAST_ELSEWHERE * candidate.gain:
             return crowd
     return None
 
 
 def _voters_by_model(choices: VoterChoices, models: int) -> dict[int, ModelVoters]:
+    """Returns the voters of each model that has any."""
     strengths = bradley_terry(win_counts(choices, models)).strengths
     met_models = np.unique(np.concatenate([choices.a, choices.b])).tolist()
     by_model = {model: voters_of(choices, model, strengths) for model in met_models}
@@ -123,35 +129,41 @@ def _voters_by_model(choices: VoterChoices, models: int) -> dict[int, ModelVoter
 
 
 def _candidates(by_model: Mapping[int, ModelVoters]) -> Iterator[_Candidate]:
+    """Yields every model with its evidence for a crowd."""
     widths = {model: width_of(voters) for model, voters in by_model.items()}
     for model, voters in by_model.items():
-        others = [width for other, width in widths.items() if other != model]
-        yield _candidate(model, voters, median_low(others or [widths[model]]))
+        other_widths = [width for other, width in widths.items() if other != model]
+        usual_width = median_low(other_widths) if other_widths else widths[model]
+        yield _candidate(model, voters, usual_width)
 
 
 def _candidate(model: int, voters: ModelVoters, usual_width: float) -> _Candidate:
-    fit = uneven_fit(voters, usual_width)
-    return _Candidate(
-        model, usual_width, fit, fit.log_likelihood - even_fit(voters, usual_width).log_likelihood
-    )
+    with_crowd = uneven_fit(voters, usual_width)
+    without_crowd = even_fit(voters, usual_width)
+    gain = with_crowd.log_likelihood - without_crowd.log_likelihood
+    return _Candidate(model, usual_width, with_crowd, gain)
 
 
-def _enough(models: int) -> float:
+def _needed_gain(models: int) -> float:
     """Returns the gain that proves a crowd for or against any of this many models."""
     return float(np.log(2 * models / CHANCE))
 
 
 def _crowd(voters: ModelVoters, candidate: _Candidate) -> VotingCrowd:
+    """Returns the likeliest crowd of a candidate's voters."""
     mixture = candidate.fit.mixture
     is_for = mixture.lovers > mixture.haters
     more = max(mixture.lovers, mixture.haters)
     fewer = min(mixture.lovers, mixture.haters)
     # As many of the steady voters are honest as there are on the other side.
-    chances = candidate.fit.chances[voters.kind, 0 if is_for else 1] * (1 - fewer / more)
+    side = 0 if is_for else 1
+    chances = candidate.fit.chances[voters.kind, side] * (1 - fewer / more)
     order = np.argsort(-chances, kind="stable")
     choices = voters.choices[order]
-    before = np.cumsum(choices) - choices / 2
-    likeliest = order[before < chances @ voters.choices]
+    # The likeliest voters, until they have as many choices as the crowd is expected to have made.
+    choices_to_middle = np.cumsum(choices) - choices / 2
+    expected_choices = chances @ voters.choices
+    likeliest = order[choices_to_middle < expected_choices]
     return VotingCrowd(
         model=candidate.model,
         is_for=is_for,
@@ -162,10 +174,10 @@ def _crowd(voters: ModelVoters, candidate: _Candidate) -> VotingCrowd:
     )
 
 
-def _foremost(crowd: VotingCrowd, networks: Sequence[Codes]) -> Codes:
-    """Returns the voters of the network that has most of a crowd."""
-    return max(
-        networks,
-        key=lambda network: crowd.chances[np.isin(crowd.voters, network)].sum(),
-        default=np.zeros(0, np.int64),
-    )
+def _main_network(crowd: VotingCrowd, networks: Sequence[Codes]) -> Codes:
+    """Returns the voters of the network that has most of a crowd; nobody without networks."""
+
+    def members(network: Codes) -> float:
+        return float(crowd.chances[np.isin(crowd.voters, network)].sum())
+
+    return max(networks, key=members, default=np.zeros(0, np.int64))

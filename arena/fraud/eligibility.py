@@ -44,20 +44,20 @@ _OFFICIAL_VOTERS = select(OFFICIAL.c.voters)
 MOST_GUESTS = 3
 """The browsers of a person whose votes before the login count; without a limit an account could bring any number."""
 _EARLIER = ADOPTION.alias("earlier")
-_NTH = select(func.count()).where(
+_EARLIER_BROWSERS = select(func.count()).where(
     _EARLIER.c.person == ADOPTION.c.person, _EARLIER.c.until < ADOPTION.c.until
 )
-
-
+"""The number of a person's browsers before this one."""
 _ALWAYS = 2**63 - 1
+"""A time, in microseconds, that never comes."""
 _NEVER = -1
 
 
-class CountedVotes(NamedTuple):
+class CountedVoters(NamedTuple):
     """The voters and seats that count by a rule; the last place of an array is for unknown voters and seats."""
 
     until: npt.NDArray[np.int64] | None
-    """The time, by voter id in microseconds, until which votes outside campaigns count; None: they all count."""
+    """The time, by voter id in microseconds since 1970, until which votes outside campaigns count; None: all do."""
     seats: npt.NDArray[np.bool_]
     """Whether the votes of a seat count, by its id."""
 
@@ -71,44 +71,44 @@ class CountedVotes(NamedTuple):
         return np.where(seat == NO_SEAT, values(votes, "voted_at") <= until, in_seat)
 
 
-def counted_votes(connection: Connection, counted: CountSettings) -> CountedVotes:
+def counted_voters(connection: Connection, counted: CountSettings) -> CountedVoters:
     """Returns the voters and seats that count.
 
     A person's votes as a guest before the login count too, from up to `MOST_GUESTS` browsers. The seat of a platform's
     worker counts once the platform's list confirms the worker, and on no board if the list rejects it.
     """
     if counted.rule == "everyone":
-        return CountedVotes(None, _seats(connection, SEAT.c.confirmation == "rejected", False))
-    rows = connection.execute(_LOGGED_IN).all() if counted.rule != "campaign" else []
+        is_rejected = SEAT.c.confirmation == "rejected"
+        return CountedVoters(until=None, seats=~_seat_mask(connection, is_rejected))
+    rows = []
+    if counted.rule != "campaign":
+        rows = connection.execute(_LOGGED_IN).all()
     until = np.full(max((row.voter for row in rows), default=0) + 2, _NEVER, np.int64)
     for row in rows:
         until[row.voter] = max(until[row.voter], row.until)
     is_confirmed = SEAT.c.confirmation == "confirmed"
-    return CountedVotes(
-        until, _seats(connection, is_confirmed & SEAT.c.campaign.in_(counted.campaigns), True)
-    )
+    is_of_campaigns = SEAT.c.campaign.in_(counted.campaigns)
+    return CountedVoters(until, _seat_mask(connection, is_confirmed & is_of_campaigns))
 
 
-def _seats(
-    connection: Connection, these: ColumnElement[bool], count: bool
-) -> npt.NDArray[np.bool_]:
-    """Returns whether each seat counts: `count` for these seats, the opposite for all others."""
-    seats = connection.scalars(select(SEAT.c.id).where(these)).all()
-    counts = np.full(max(seats, default=0) + 2, not count)
-    counts[list(seats)] = count
-    return counts
+def _seat_mask(connection: Connection, condition: ColumnElement[bool]) -> npt.NDArray[np.bool_]:
+    """Returns whether each seat meets a condition, by its id; the last place, for unknown seats, is False."""
+    seats = connection.scalars(select(SEAT.c.id).where(condition)).all()
+    mask = np.zeros(max(seats, default=0) + 2, bool)
+    mask[list(seats)] = True
+    return mask
 
 
-def _logged_in() -> CompoundSelect:
+def _logged_in_query() -> CompoundSelect:
     """Returns a SELECT of (voter, until) of persons, and of the guests that they were before."""
     always = literal(_ALWAYS, BigInteger).label("until")
     persons = select(PERSON.c.voter_id.label("voter"), always)
     until = type_coerce(ADOPTION.c.until, BigInteger)
-    is_among_first = _NTH.correlate(ADOPTION).scalar_subquery() < MOST_GUESTS
+    is_among_first = _EARLIER_BROWSERS.correlate(ADOPTION).scalar_subquery() < MOST_GUESTS
     return union_all(persons, select(ADOPTION.c.guest, until).where(is_among_first))
 
 
-_LOGGED_IN = _logged_in()
+_LOGGED_IN = _logged_in_query()
 
 
 def eligibility_version(connection: Connection, counted: CountSettings) -> tuple[int, ...]:
@@ -125,13 +125,16 @@ class VoteEligibility:
         self._database = database
         self.rule = counted.rule
 
-    def counts(self, voter: int) -> bool:
-        if self.rule in ("everyone", "campaign"):
-            return self.rule == "everyone"
-        counting = _LOGGED_IN.subquery()
-        present = (now() - EPOCH).total_seconds() * 1e6
-        query = select(counting.c.voter).where(
-            counting.c.voter == voter, counting.c.until >= int(present)
+    def does_count(self, voter: int) -> bool:
+        """Returns whether the votes that a voter casts now count."""
+        if self.rule == "everyone":
+            return True
+        if self.rule == "campaign":
+            return False
+        logged_in = _LOGGED_IN.subquery()
+        microseconds = (now() - EPOCH).total_seconds() * 1e6
+        query = select(logged_in.c.voter).where(
+            logged_in.c.voter == voter, logged_in.c.until >= int(microseconds)
         )
         with self._database.read() as connection:
             return connection.execute(query.limit(1)).first() is not None
@@ -147,11 +150,12 @@ def official_board(connection: Connection, counted: CountSettings) -> BoardVoter
 
 def make_official(connection: Connection, voters: str) -> bool:
     """Stores the `BoardVoters` of the board that opens first; returns whether it changed."""
-    changed = update(OFFICIAL).where(OFFICIAL.c.voters != voters).values(voters=voters, since=now())
-    return connection.execute(changed).rowcount > 0
+    change = update(OFFICIAL).where(OFFICIAL.c.voters != voters).values(voters=voters, since=now())
+    result = connection.execute(change)
+    return result.rowcount > 0
 
 
-def settle_official(database: Database, counted: CountSettings, on_new: BoardVoters) -> None:
+def choose_first_official(database: Database, counted: CountSettings, on_new: BoardVoters) -> None:
     """Stores the board that opens first, at the first start: the board that COUNTS names, else `on_new`."""
     with database.write() as connection:
         take_turn(connection, OFFICIAL)

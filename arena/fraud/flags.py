@@ -5,7 +5,7 @@ covers all votes of this arena, each model of each board separately, and runs ou
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -37,16 +37,16 @@ from arena.battles.voters import PERSON
 from arena.database import METADATA, Database, Moment, bump_counter, counter, now, take_turn
 from arena.fraud.cohorts import Cohort
 from arena.fraud.detectors import (
-    OF_CROWD,
-    WEAK,
+    CROWD_REASONS,
+    WEAK_REASONS,
     Flag,
     Suspicion,
     VoterChoices,
-    hasty,
-    inattentive,
-    one_sided,
+    hasty_flags,
+    inattentive_flags,
+    one_sided_flags,
 )
-from arena.fraud.eligibility import CountedVotes, counted_votes
+from arena.fraud.eligibility import CountedVoters, counted_voters
 from arena.fraud.review import review
 from arena.items.store import ANSWER, MODEL, SOURCE
 from arena.ratings.votes import Codes, integer_array
@@ -75,9 +75,10 @@ FLAGS_VERSION = "flags"
 """The counter that is bumped when flags are raised or lifted, so that boards notice."""
 GROWTH = 0.01
 """The share that the votes must grow by before all are reviewed again."""
-_HALF = 1
-_WHOLE = 2
-_MODELS = 2**20
+_WEAK_WEIGHT = 1
+_EXCLUDING_WEIGHT = 2
+"""The weight of reasons that excludes a voter: one that is not weak, or two that are."""
+_MODEL_LIMIT = 2**20
 """A number above that of all models."""
 
 
@@ -103,28 +104,34 @@ def words_in(text: ColumnElement[str]) -> ColumnElement[int]:
 
 
 def flags_of(counted: CountSettings) -> Table:
+    """Returns the table of flags on the board of a rule."""
     return VOTER_FLAG if counted.rule == "everyone" else COUNTED_FLAG
 
 
 def flagged_voters(flags: Table) -> Select:
     """Returns a SELECT of the voters that the default board of these flags excludes."""
-    weak = flags.c.reason.in_([reason.name for reason in sorted(WEAK)])
-    of_crowd = flags.c.reason.in_([reason.name for reason in sorted(OF_CROWD)])
-    weight = func.sum(case((weak, _HALF), (of_crowd, 0), else_=_WHOLE))
-    return select(flags.c.voter_id).group_by(flags.c.voter_id).having(weight >= _WHOLE)
+    is_weak = flags.c.reason.in_(_names(WEAK_REASONS))
+    is_of_crowd = flags.c.reason.in_(_names(CROWD_REASONS))
+    weight = func.sum(case((is_weak, _WEAK_WEIGHT), (is_of_crowd, 0), else_=_EXCLUDING_WEIGHT))
+    by_voter = select(flags.c.voter_id).group_by(flags.c.voter_id)
+    return by_voter.having(weight >= _EXCLUDING_WEIGHT)
 
 
-def like_a_crowd(flags: Table) -> Select:
+def crowd_pairs(flags: Table) -> Select:
     """Returns a SELECT of (voter, model) pairs: the default board excludes the voter's votes about the model."""
-    return select(flags.c.voter_id, flags.c.model_id).where(
-        flags.c.reason.in_([reason.name for reason in sorted(OF_CROWD)])
-    )
+    is_of_crowd = flags.c.reason.in_(_names(CROWD_REASONS))
+    return select(flags.c.voter_id, flags.c.model_id).where(is_of_crowd)
+
+
+def _names(reasons: Collection[Suspicion]) -> list[str]:
+    """Returns reasons as they are stored, in a stable order."""
+    return [reason.name for reason in sorted(reasons)]
 
 
 class CrowdVotes(NamedTuple):
     """The votes that look like a crowd's."""
 
-    votes: npt.NDArray[np.bool_]
+    mask: npt.NDArray[np.bool_]
     models: npt.NDArray[np.int64]
     """The crowd's model for each vote, 0 if there is none."""
 
@@ -133,47 +140,53 @@ class CrowdVotes(NamedTuple):
 class VoterMarks:
     """The voters who count, and the flagged ones, by a rule."""
 
-    counted: CountedVotes
+    counted: CountedVoters
     is_flagged: npt.NDArray[np.bool_]
     """Whether each voter is flagged, by the voter's id; the last place is for unknown voters."""
-    like_a_crowd: npt.NDArray[np.int64]
-    """The voters and models with votes like a crowd's, coded as voter * _MODELS + model."""
+    crowd_pairs: npt.NDArray[np.int64]
+    """The voters and models with votes like a crowd's, coded as voter * _MODEL_LIMIT + model."""
 
-    def counting(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    def counted_mask(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
         """Returns the mask of the votes cast here that count."""
         return self.counted.mask(votes)
 
-    def flagged(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    def flagged_mask(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
         """Returns the mask of the votes cast here by flagged voters."""
         return self.is_flagged.take(values(votes, "voter"), mode="clip")
 
-    def of_crowd(self, votes: pd.DataFrame) -> CrowdVotes:
+    def crowd_votes(self, votes: pd.DataFrame) -> CrowdVotes:
         """Returns the votes cast here that look like a crowd's, except those of flagged voters."""
         models = np.zeros(len(votes), np.int64)
-        if len(self.like_a_crowd):
+        if len(self.crowd_pairs):
             voter = values(votes, "voter")
-            is_suspect = np.isin(voter, self.like_a_crowd // _MODELS)
-            is_suspect &= ~values(votes, "tied") & ~self.flagged(votes)
+            is_suspect = np.isin(voter, self.crowd_pairs // _MODEL_LIMIT)
+            is_suspect &= ~values(votes, "tied") & ~self.flagged_mask(votes)
             for side in ("winner", "loser"):
                 model = values(votes, side)[is_suspect].astype(np.int64)
-                is_like = np.isin(voter[is_suspect] * _MODELS + model, self.like_a_crowd)
-                models[is_suspect] = np.where(is_like, model, models[is_suspect])
+                pair = voter[is_suspect] * _MODEL_LIMIT + model
+                is_like_crowd = np.isin(pair, self.crowd_pairs)
+                models[is_suspect] = np.where(is_like_crowd, model, models[is_suspect])
         return CrowdVotes(models > 0, models)
 
 
 def voter_marks(connection: Connection, counted: CountSettings) -> VoterMarks:
-    flagged = list(connection.scalars(flagged_voters(flags_of(counted))))
+    """Returns the marks of all voters by a rule."""
+    flags = flags_of(counted)
+    flagged = list(connection.scalars(flagged_voters(flags)))
     is_flagged = np.zeros(max(flagged, default=0) + 2, bool)
     is_flagged[flagged] = True
-    pairs = integer_array(connection.execute(like_a_crowd(flags_of(counted))), 2)
-    of_crowd = pairs[:, 0] * _MODELS + pairs[:, 1]
-    return VoterMarks(counted_votes(connection, counted), is_flagged, of_crowd)
+    pairs = integer_array(connection.execute(crowd_pairs(flags)), 2)
+    return VoterMarks(
+        counted=counted_voters(connection, counted),
+        is_flagged=is_flagged,
+        crowd_pairs=pairs[:, 0] * _MODEL_LIMIT + pairs[:, 1],
+    )
 
 
 def raised_flags(connection: Connection, counted: CountSettings) -> tuple[FlagRow, ...]:
     """Returns the flags on the voters of a board, by voter."""
     table = flags_of(counted)
-    out = set(connection.scalars(flagged_voters(table)))
+    left_out = set(connection.scalars(flagged_voters(table)))
     flags = select(table, MODEL.c.display).outerjoin(MODEL)
     return tuple(
         FlagRow(
@@ -182,7 +195,7 @@ def raised_flags(connection: Connection, counted: CountSettings) -> tuple[FlagRo
             model=row.display,
             strength=row.strength,
             raised_at=row.raised_at,
-            left_out=row.voter_id in out,
+            left_out=row.voter_id in left_out,
         )
         for row in connection.execute(flags.order_by(table.c.voter_id, table.c.reason))
     )
@@ -193,12 +206,13 @@ class FlagService:
 
     def __init__(self, database: Database, counted: CountSettings, votes: VoteTable) -> None:
         self._database = database
-        self._counted_by = counted
+        self._counted = counted
         self._votes = votes
         self._flags = flags_of(counted)
-        self._looked_at = -1
+        self._reviewed_votes = -1
         """The number of votes at the last review; -1: there was none."""
         self._confirmations = -1
+        """The counter of changes by platforms' lists, at the last review."""
         self._words: Codes = np.zeros(0, np.int64)
         """The number of words of each answer, by its id."""
 
@@ -209,23 +223,25 @@ class FlagService:
         Takes seconds at a hundred thousand votes, so never call it in a request. Raises DatabaseError.
         """
         votes = self._votes.read().votes
-        cast = len(votes)
-        is_grown = not 0 <= cast - self._looked_at < GROWTH * self._looked_at
         with self._database.read() as connection:
             confirmations = counter(connection, CONFIRMATIONS)
-            if not is_grown and confirmations == self._confirmations:
+            if confirmations == self._confirmations and not self._has_grown(len(votes)):
                 return
-            flags = frozenset(self._raised(connection, votes))
-            known = frozenset(self._stored(connection))
-        if flags != known:
+            flags = frozenset(self._find_flags(connection, votes))
+            stored_flags = frozenset(self._stored_flags(connection))
+        if flags != stored_flags:
             self._store(flags)
-        self._looked_at = cast
+        self._reviewed_votes = len(votes)
         self._confirmations = confirmations
 
-    def _raised(self, connection: Connection, votes: pd.DataFrame) -> Iterator[Flag]:
+    def _has_grown(self, votes: int) -> bool:
+        """Returns whether there are enough new votes for a review; also if votes are gone, since voters were erased."""
+        new_votes = votes - self._reviewed_votes
+        return new_votes < 0 or new_votes >= GROWTH * self._reviewed_votes
+
+    def _find_flags(self, connection: Connection, votes: pd.DataFrame) -> Iterator[Flag]:
         """Yields the flags that all votes raise, their strengths to three decimals."""
-        self._count_words(connection)
-        votes = rows_of(votes, voter_marks(connection, self._counted_by).counting(votes))
+        votes = rows_of(votes, voter_marks(connection, self._counted).counted_mask(votes))
         is_decided = (values(votes, "outside") == 0) & ~values(votes, "tied")
         votes = rows_of(votes, is_decided)
         check_sources = connection.scalars(_CHECK_SOURCES).all()
@@ -233,6 +249,15 @@ class FlagService:
         checks = rows_of(votes, is_check)
         votes = rows_of(votes, ~is_check)
         votes = votes.take(np.argsort(values(votes, "voted_at"), kind="stable"))
+        flags = itertools.chain(
+            self._pattern_flags(connection, votes),
+            self._habit_flags(connection, votes, checks),
+        )
+        for flag in flags:
+            yield flag._replace(strength=round(flag.strength, 3))
+
+    def _pattern_flags(self, connection: Connection, votes: pd.DataFrame) -> Iterator[Flag]:
+        """Yields the flags of a review; a model is another one on each board."""
         winner = values(votes, "winner").astype(np.int64)
         loser = values(votes, "loser").astype(np.int64)
         models = int(max(winner.max(initial=0), loser.max(initial=0))) + 1
@@ -242,59 +267,70 @@ class FlagService:
         )
         won, lost = place.reshape(2, -1)
         chose_a = values(votes, "left")
-        voter = values(votes, "voter")
         choices = VoterChoices(
-            np.where(chose_a, won, lost), np.where(chose_a, lost, won), chose_a, voter
+            a=np.where(chose_a, won, lost),
+            b=np.where(chose_a, lost, won),
+            chose_a=chose_a,
+            voter=values(votes, "voter"),
         )
         for flag in review(choices, len(codes), _cohorts(connection)):
             model = None if flag.model is None else int(codes[flag.model] % models)
-            yield flag._replace(model=model, strength=round(flag.strength, 3))
+            yield flag._replace(model=model)
+
+    def _habit_flags(
+        self, connection: Connection, votes: pd.DataFrame, checks: pd.DataFrame
+    ) -> Iterator[Flag]:
+        """Yields the flags of habits, from votes and from votes on check items."""
+        yield from one_sided_flags(values(votes, "voter"), values(votes, "left"))
+        self._count_words(connection)
         stored = rows_of(votes, values(votes, "answer_a") > 0)
-        words = self._words[values(stored, "answer_a")]
-        words = words + self._words[values(stored, "answer_b")]
+        words_a = self._words[values(stored, "answer_a")]
+        words_b = self._words[values(stored, "answer_b")]
+        seconds = values(stored, "milliseconds") / 1000
+        yield from hasty_flags(values(stored, "voter"), seconds, words_a + words_b)
         unrelated = connection.scalar(select(MODEL.c.id).where(MODEL.c.name == UNRELATED))
-        for habit in (
-            *one_sided(voter, chose_a),
-            *hasty(values(stored, "voter"), values(stored, "milliseconds") / 1000, words),
-            *inattentive(values(checks, "voter"), values(checks, "winner") == unrelated),
-        ):
-            yield habit._replace(strength=round(habit.strength, 3))
+        is_wrong = values(checks, "winner") == unrelated
+        yield from inattentive_flags(values(checks, "voter"), is_wrong)
 
     def _count_words(self, connection: Connection) -> None:
         """Counts the words of answers added since the last review; a text never changes."""
-        fresh = select(ANSWER.c.id, words_in(ANSWER.c.text)).where(ANSWER.c.id >= len(self._words))
-        rows = integer_array(connection.execute(fresh), 2)
+        query = select(ANSWER.c.id, words_in(ANSWER.c.text)).where(ANSWER.c.id >= len(self._words))
+        rows = integer_array(connection.execute(query), 2)
         if len(rows):
-            more = np.zeros(int(rows[:, 0].max()) + 1, np.int64)
-            more[: len(self._words)] = self._words
-            more[rows[:, 0]] = rows[:, 1]
-            self._words = more
+            answer, number = rows.T
+            words = np.zeros(int(answer.max()) + 1, np.int64)
+            words[: len(self._words)] = self._words
+            words[answer] = number
+            self._words = words
 
     def _store(self, flags: frozenset[Flag]) -> None:
+        """Raises new flags and lifts old ones; a flag with another strength or model keeps its time."""
         with self._database.write() as connection:
             take_turn(connection, self._flags)
-            known = frozenset(self._stored(connection))
-            raised = {row[:2]: row.raised_at for row in connection.execute(select(self._flags))}
-            for flag in known - flags:
-                is_flag = (self._flags.c.voter_id == flag.voter) & (
-                    self._flags.c.reason == flag.reason.name
-                )
-                connection.execute(delete(self._flags).where(is_flag))
+            stored_flags = frozenset(self._stored_flags(connection))
+            raised_at = {
+                (row.voter_id, row.reason): row.raised_at
+                for row in connection.execute(select(self._flags))
+            }
+            for flag in stored_flags - flags:
+                is_of_voter = self._flags.c.voter_id == flag.voter
+                has_reason = self._flags.c.reason == flag.reason.name
+                connection.execute(delete(self._flags).where(is_of_voter, has_reason))
             rows = [
                 {
                     "voter_id": flag.voter,
                     "reason": flag.reason.name,
                     "model_id": flag.model,
                     "strength": flag.strength,
-                    "raised_at": raised.get((flag.voter, flag.reason.name), now()),
+                    "raised_at": raised_at.get((flag.voter, flag.reason.name), now()),
                 }
-                for flag in flags - known
+                for flag in flags - stored_flags
             ]
             if rows:
                 connection.execute(insert(self._flags), rows)
             bump_counter(connection, FLAGS_VERSION)
 
-    def _stored(self, connection: Connection) -> Iterator[Flag]:
+    def _stored_flags(self, connection: Connection) -> Iterator[Flag]:
         for row in connection.execute(select(self._flags)):
             yield Flag(row.voter_id, Suspicion[row.reason], row.model_id, row.strength)
 
@@ -303,15 +339,19 @@ def _cohorts(connection: Connection) -> list[Cohort]:
     """Returns the guests of each network, and the guests whose cookies were issued on each day (UTC)."""
     cohorts = []
     for reason, query in ((Suspicion.NETWORK, _BY_NETWORK), (Suspicion.COHORT, _BY_DAY)):
-        rows = connection.execute(query.where(_IS_GUEST).order_by(query.selected_columns[1])).all()
-        groups = itertools.groupby(rows, key=lambda row: row[1])
-        cohorts += [Cohort(reason, np.array([row[0] for row in group])) for _, group in groups]
+        rows = connection.execute(query.where(_IS_GUEST).order_by("cohort")).all()
+        for _, group in itertools.groupby(rows, key=lambda row: row.cohort):
+            voters = np.array([row.voter for row in group])
+            cohorts.append(Cohort(reason, voters))
     return cohorts
 
 
+_DAY_MICROSECONDS = 24 * 3600 * 10**6
 _IS_GUEST = VOTER.c.id.not_in(select(PERSON.c.voter_id)) & VOTER.c.id.not_in(
     select(SEAT.c.voter_id)
 )
-_BY_DAY = select(VOTER.c.id, type_coerce(VOTER.c.since, BigInteger) // (24 * 3600 * 10**6))
-_BY_NETWORK = select(VOTER.c.id, VOTER_NETWORK.c.network).join(VOTER_NETWORK)
+_VOTER_ID = VOTER.c.id.label("voter")
+_DAY = type_coerce(VOTER.c.since, BigInteger) // _DAY_MICROSECONDS
+_BY_DAY = select(_VOTER_ID, _DAY.label("cohort"))
+_BY_NETWORK = select(_VOTER_ID, VOTER_NETWORK.c.network.label("cohort")).join(VOTER_NETWORK)
 _CHECK_SOURCES = select(SOURCE.c.id).where(SOURCE.c.kind == "check")

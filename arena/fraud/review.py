@@ -35,7 +35,7 @@ def review(choices: VoterChoices, models: int, cohorts: Sequence[Cohort]) -> tup
 def _set_aside(choices: VoterChoices, voting_crowds: Sequence[VotingCrowd]) -> NDArray[np.bool_]:
     apart = np.zeros(len(choices.a), bool)
     for crowd in voting_crowds:
-        apart |= crowd.covers(choices)
+        apart |= crowd.mask(choices)
     return apart
 
 

@@ -34,7 +34,11 @@ from arena.items.store import BANK_VERSION, FAMILY, ITEM, MODEL, SOURCE
 PORTION = 1000
 """The rows in one transaction."""
 _MOST_JUDGES = 4
+"""Most judges that a message names."""
+_JUDGED_AND_NOT = "a judge's and people's"
+_DEMO_AND_NOT = "those on demo items and others"
 _LONGEST_NAME = 200
+"""Most characters of a source's name."""
 
 
 class ImportedVotesError(ValueError):
@@ -49,13 +53,14 @@ class ImportRequest:
     into_live: bool = False
     """Whether votes on items of this arena also count on the boards of those items."""
     both_bad: BothBad = "half"
+    """Whether such a vote is half a win to each side, or doesn't count."""
     judge: bool = False
     """Whether a judge model chose, for votes without that information."""
 
 
 @dataclass
-class Imported:
-    """The numbers of rows that an import added, and of known ones."""
+class ImportCounts:
+    """How many rows an import added, and how many were known."""
 
     votes: int = 0
     others: int = 0
@@ -69,74 +74,83 @@ class VoteImporter:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, battles: Battles, order: ImportRequest) -> Imported:
+    def add(self, battles: Battles, order: ImportRequest) -> ImportCounts:
         """Adds the rows of a file to a source; adds nothing for a file without votes.
 
         Raises ImportedVotesError if the source's name is taken, if people's votes would mix with a judge's, several
         judges' or demo votes with others, if such votes are set to count beside live ones, or for an invalid time. Then
         nothing is stored; any other error in the first portion of rows leaves no source either.
         """
-        done = Imported()
+        counts = ImportCounts()
         if not len(battles):
-            return done
-        drafts = _drafts(battles, _moments(battles), _content_mark(battles))
-        first = list(islice(drafts, PORTION))
+            return counts
+        drafts = _drafts(battles, _vote_times(battles), _content_digest(battles))
+        first_portion = list(islice(drafts, PORTION))
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
-            source = _source(connection, battles, order)
+            source = _source_id(connection, battles, order)
             writer = _RowWriter(source, order)
-            writer.store(connection, first, done)
+            writer.store(connection, first_portion, counts)
         while portion := list(islice(drafts, PORTION)):
             with self._database.write() as connection:
                 take_turn(connection, SOURCE)
-                writer.store(connection, portion, done)
+                writer.store(connection, portion, counts)
         with self._database.write() as connection:
-            last = (
+            last_row = (
                 select(func.max(IMPORTED_ROW.c.id))
                 .where(IMPORTED_ROW.c.source_id == source)
                 .scalar_subquery()
             )
-            settings = update(IMPORTED_SOURCE).where(IMPORTED_SOURCE.c.id == source)
-            settings = settings.values(
-                into_live=order.into_live,
-                both_bad=order.both_bad,
-                imported_at=now(),
-                counted_to=last,
+            finish_import = (
+                update(IMPORTED_SOURCE)
+                .where(IMPORTED_SOURCE.c.id == source)
+                .values(
+                    into_live=order.into_live,
+                    both_bad=order.both_bad,
+                    imported_at=now(),
+                    counted_to=last_row,
+                )
             )
-            connection.execute(settings)
+            connection.execute(finish_import)
             bump_counter(connection, BANK_VERSION)
-        return done
+        return counts
 
 
-def _source(connection: Connection, battles: Battles, order: ImportRequest) -> int:
-    """Returns the source's code, creating it if there is none, after all checks of the votes."""
-    is_judged = {order.judge if judge is None else judge for judge in battles.judge}
-    judge = _one_kind(is_judged, "a judge's and people's", order)
+def _source_id(connection: Connection, battles: Battles, order: ImportRequest) -> int:
+    """Returns the source's id, adding the source if it is new, after all checks of the votes.
+
+    Raises ImportedVotesError.
+    """
+    are_judged = {order.judge if judge is None else judge for judge in battles.judge}
+    judge = _only_kind(are_judged, _JUDGED_AND_NOT, order)
     judges = set(battles.voter) if judge else set()
-    demo = _one_kind(
-        _on_demo_items(connection, battles.item), "those on demo items and others", order
-    )
-    _check(connection, order, judge=judge, demo=demo)
-    known = connection.execute(
+    demo = _only_kind(_are_on_demo_items(connection, battles.item), _DEMO_AND_NOT, order)
+    _check_request(connection, order, judge=judge, demo=demo)
+    stored = connection.execute(
         select(IMPORTED_SOURCE).where(IMPORTED_SOURCE.c.name == order.source)
     ).one_or_none()
-    if known is not None:
-        _one_kind({judge, known.judge}, "a judge's and people's", order)
-        _one_kind({demo, known.demo}, "those on demo items and others", order)
-        _one_judge(judges.union(_voters(connection, known.id)) if judge else judges)
-        return known.id
-    _one_judge(judges)
-    made = insert(IMPORTED_SOURCE).values(
-        name=order.source, judge=judge, demo=demo, both_bad=order.both_bad
+    if stored is not None:
+        _only_kind({judge, stored.judge}, _JUDGED_AND_NOT, order)
+        _only_kind({demo, stored.demo}, _DEMO_AND_NOT, order)
+        if judge:
+            judges |= _voters(connection, stored.id)
+        _check_one_judge(judges)
+        return stored.id
+    _check_one_judge(judges)
+    insert_source = insert(IMPORTED_SOURCE).values(
+        name=order.source,
+        judge=judge,
+        demo=demo,
+        both_bad=order.both_bad,
+        into_live=False,
+        counted_to=0,
+        imported_at=now(),
     )
-    made = made.values(into_live=False, counted_to=0, imported_at=now()).returning(
-        IMPORTED_SOURCE.c.id
-    )
-    return connection.execute(made).scalar_one()
+    return connection.execute(insert_source.returning(IMPORTED_SOURCE.c.id)).scalar_one()
 
 
-def _one_kind(kinds: Collection[bool], kinds_text: str, order: ImportRequest) -> bool:
-    """Returns the kind that all votes have. Raises ImportedVotesError for two kinds."""
+def _only_kind(kinds: Collection[bool], kinds_text: str, order: ImportRequest) -> bool:
+    """Returns the kind that all votes have. Raises ImportedVotesError for two kinds, which `kinds_text` names."""
     if len(kinds) > 1:
         raise ImportedVotesError(
             f"{order.source!r} would mix two kinds of votes, {kinds_text}, and a board can't. "
@@ -145,7 +159,8 @@ def _one_kind(kinds: Collection[bool], kinds_text: str, order: ImportRequest) ->
     return next(iter(kinds))
 
 
-def _one_judge(judges: Collection[str | None]) -> None:
+def _check_one_judge(judges: Collection[str | None]) -> None:
+    """Raises ImportedVotesError for several judges."""
     if len(judges) > 1:
         names = ", ".join(sorted(map(repr, judges))[:_MOST_JUDGES])
         raise ImportedVotesError(
@@ -159,25 +174,27 @@ def _voters(connection: Connection, source: int) -> set[str | None]:
     joined = IMPORTED_VOTE.outerjoin(
         IMPORTED_VOTER, IMPORTED_VOTER.c.id == IMPORTED_VOTE.c.voter_id
     )
-    of_source = IMPORTED_VOTE.c.source_id == source
-    return set(
-        connection.scalars(
-            select(IMPORTED_VOTER.c.name).select_from(joined).where(of_source).distinct()
-        )
+    query = (
+        select(IMPORTED_VOTER.c.name)
+        .select_from(joined)
+        .where(IMPORTED_VOTE.c.source_id == source)
+        .distinct()
     )
+    return set(connection.scalars(query))
 
 
-def _on_demo_items(connection: Connection, items: Iterable[str | None]) -> set[bool]:
+def _are_on_demo_items(connection: Connection, items: Iterable[str | None]) -> set[bool]:
+    """Returns whether the items are demo items: both values if only some are."""
     keys = (
         select(ITEM.c.key)
         .join(SOURCE, SOURCE.c.id == ITEM.c.source_id)
         .where(SOURCE.c.kind == "demo")
     )
-    demo = set(connection.scalars(keys))
-    return {item in demo for item in items}
+    demo_keys = set(connection.scalars(keys))
+    return {item in demo_keys for item in items}
 
 
-def _check(connection: Connection, order: ImportRequest, judge: bool, demo: bool) -> None:
+def _check_request(connection: Connection, order: ImportRequest, judge: bool, demo: bool) -> None:
     """Raises ImportedVotesError for an empty or taken name, and for votes that never count beside live ones."""
     taken = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.name == order.source))
     if taken or not order.source.strip() or len(order.source) > _LONGEST_NAME:
@@ -190,30 +207,46 @@ def _check(connection: Connection, order: ImportRequest, judge: bool, demo: bool
         )
 
 
-@dataclass(frozen=True)
-class _Draft:
-    digest: str
+class _Origin(NamedTuple):
+    """A row's original format, and its text there."""
+
     format: str
     text: str
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A row to be stored, with its vote if it has one."""
+
+    digest: str
+    origin: _Origin
     vote: Vote | None
     voted_at: datetime | None
 
 
-def _drafts(battles: Battles, moments: Iterable[datetime | None], file: str) -> Iterator[_Draft]:
-    """Yields the rows in order, each with a digest of its content (and maybe its file), numbered if repeated."""
-    times = iter(moments)
+def _drafts(
+    battles: Battles, times: Iterable[datetime | None], file_digest: str
+) -> Iterator[_Draft]:
+    """Yields the rows in order, each with a digest of its content (and maybe its file), numbered if repeated.
+
+    `times` are those of the votes.
+    """
+    remaining_times = iter(times)
     repeats: Counter[str] = Counter()
     # A vote that is left out keeps its digest.
     has_identified = any(map(_is_identified, battles.votes()))
     for row, vote in battles.lines():
-        form, text = _origin(battles, row)
-        parts = [form, text]
-        if not (_is_identified(vote) if vote else has_identified):
-            parts.append(file)
+        origin = _origin(battles, row)
+        parts = [origin.format, origin.text]
+        is_identified = has_identified if vote is None else _is_identified(vote)
+        if not is_identified:
+            parts.append(file_digest)
         digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
         repeats[digest] += 1
-        nth = f"-{repeats[digest]}" if repeats[digest] > 1 else ""
-        yield _Draft(f"{digest}{nth}", form, text, vote, next(times) if vote else None)
+        if repeats[digest] > 1:
+            digest = f"{digest}-{repeats[digest]}"
+        voted_at = None if vote is None else next(remaining_times)
+        yield _Draft(digest, origin, vote, voted_at)
 
 
 def _is_identified(vote: Vote) -> bool:
@@ -221,30 +254,30 @@ def _is_identified(vote: Vote) -> bool:
     return vote.conversation is not None or vote.time is not None
 
 
-def _content_mark(battles: Battles) -> str:
-    mark = hashlib.sha256()
+def _content_digest(battles: Battles) -> str:
+    """Returns a digest of all rows of a file."""
+    digest = hashlib.sha256()
     for row, _ in battles.lines():
-        mark.update("\n".join(_origin(battles, row)).encode())
-    return mark.hexdigest()
+        digest.update("\n".join(_origin(battles, row)).encode())
+    return digest.hexdigest()
 
 
-def _origin(battles: Battles, row: Row) -> tuple[str, str]:
-    """Returns a row's original format, and its text there."""
+def _origin(battles: Battles, row: Row) -> _Origin:
     if battles.format == STEREOSCOPE.name and row.get(ORIGIN) and row.get(ORIGIN_ROW):
-        return row[ORIGIN], row[ORIGIN_ROW]
-    return battles.format or STEREOSCOPE.name, row_text(row)
+        return _Origin(row[ORIGIN], row[ORIGIN_ROW])
+    return _Origin(battles.format or STEREOSCOPE.name, row_text(row))
 
 
-def _moments(battles: Battles) -> list[datetime | None]:
+def _vote_times(battles: Battles) -> list[datetime | None]:
     """Returns the time of each vote. Raises ImportedVotesError for an invalid one."""
-    moments = []
-    for number, time in enumerate(battles.time, start=1):
+    times = []
+    for number, seconds in enumerate(battles.time, start=1):
         try:
-            moments.append(None if time is None else EPOCH + timedelta(seconds=time))
+            times.append(None if seconds is None else EPOCH + timedelta(seconds=seconds))
         except (OverflowError, ValueError) as error:
-            problem = f"Vote {number} has the time {time!r}. Write it in seconds since 1970."
+            problem = f"Vote {number} has the time {seconds!r}. Write it in seconds since 1970."
             raise ImportedVotesError(problem) from error
-    return moments
+    return times
 
 
 class _KnownRow(NamedTuple):
@@ -255,95 +288,105 @@ class _KnownRow(NamedTuple):
     """Whether it counts; a row that was left out counts once an import admits it."""
 
 
+class _NewVote(NamedTuple):
+    """A vote to be stored, with the models' names as in the item bank."""
+
+    row_id: int
+    vote: Vote
+    voted_at: datetime | None
+
+
 class _RowWriter:
     """Stores the rows of an import in portions; names get their integer codes once."""
 
     def __init__(self, source: int, order: ImportRequest) -> None:
         self._source = source
         self._order = order
-        self._models = _Names(MODEL, (MODEL.c.display, MODEL.c.name), {})
-        self._families = _Names(FAMILY, (FAMILY.c.name,), {})
-        self._items = _Names(IMPORTED_ITEM, (IMPORTED_ITEM.c.key,), {})
-        self._pictures = _Names(IMPORTED_PICTURE, (IMPORTED_PICTURE.c.name,), {})
-        self._voters = _Names(IMPORTED_VOTER, (IMPORTED_VOTER.c.name,), {"source_id": source})
+        self._models = _NameCodes(MODEL, (MODEL.c.display, MODEL.c.name), {})
+        self._families = _NameCodes(FAMILY, (FAMILY.c.name,), {})
+        self._items = _NameCodes(IMPORTED_ITEM, (IMPORTED_ITEM.c.key,), {})
+        self._pictures = _NameCodes(IMPORTED_PICTURE, (IMPORTED_PICTURE.c.name,), {})
+        self._voters = _NameCodes(IMPORTED_VOTER, (IMPORTED_VOTER.c.name,), {"source_id": source})
 
-    def store(self, connection: Connection, portion: Sequence[_Draft], done: Imported) -> None:
+    def store(
+        self, connection: Connection, portion: Sequence[_Draft], counts: ImportCounts
+    ) -> None:
+        """Stores the new rows of a portion, and the votes of known rows that had been left out; counts them all."""
         known = self._known_rows(connection, portion)
-        fresh = [draft for draft in portion if draft.digest not in known]
-        last = connection.scalar(select(func.max(IMPORTED_ROW.c.id))) or 0
-        numbered = dict(enumerate(fresh, last + 1))
-        rows = [
-            {
-                "id": code,
-                "source_id": self._source,
-                "digest": draft.digest,
-                "format": draft.format,
-                "row": draft.text,
-            }
-            for code, draft in numbered.items()
-        ]
-        admitted = {
-            known[draft.digest].id: draft
-            for draft in portion
-            if draft.digest in known and not known[draft.digest].is_vote
-        }
-        voted = {code: draft for code, draft in {**admitted, **numbered}.items() if draft.vote}
-        votes = self._vote_rows(connection, voted)
-        for table, values in ((IMPORTED_ROW, rows), (IMPORTED_VOTE, votes)):
-            if values:
-                connection.execute(insert(table), values)
-        others = sum(draft.vote is None for draft in fresh)
-        done.votes += len(votes)
-        done.others += others
-        done.known += len(portion) - len(votes) - others
+        new_drafts = [draft for draft in portion if draft.digest not in known]
+        last_id = connection.scalar(select(func.max(IMPORTED_ROW.c.id))) or 0
+        rows = []
+        votes = []
+        for draft in portion:
+            known_row = known.get(draft.digest)
+            if draft.vote and known_row and not known_row.is_vote:
+                votes.append(_new_vote(known_row.id, draft, draft.vote))
+        for row_id, draft in enumerate(new_drafts, start=last_id + 1):
+            rows.append(
+                {
+                    "id": row_id,
+                    "source_id": self._source,
+                    "digest": draft.digest,
+                    "format": draft.origin.format,
+                    "row": draft.origin.text,
+                }
+            )
+            if draft.vote:
+                votes.append(_new_vote(row_id, draft, draft.vote))
+        if rows:
+            connection.execute(insert(IMPORTED_ROW), rows)
+        if votes:
+            connection.execute(insert(IMPORTED_VOTE), self._vote_rows(connection, votes))
+        others = sum(draft.vote is None for draft in new_drafts)
+        counts.votes += len(votes)
+        counts.others += others
+        counts.known += len(portion) - len(votes) - others
 
     def _known_rows(
         self, connection: Connection, portion: Sequence[_Draft]
     ) -> dict[str, _KnownRow]:
         """Returns the rows of a portion that the source already has, by digest."""
         joined = IMPORTED_ROW.outerjoin(IMPORTED_VOTE, IMPORTED_VOTE.c.id == IMPORTED_ROW.c.id)
-        is_of_portion = IMPORTED_ROW.c.digest.in_([draft.digest for draft in portion])
-        is_of_source = IMPORTED_ROW.c.source_id == self._source
-        query = select(
-            IMPORTED_ROW.c.digest, IMPORTED_ROW.c.id, IMPORTED_VOTE.c.id.label("vote")
-        ).select_from(joined)
+        query = (
+            select(IMPORTED_ROW.c.digest, IMPORTED_ROW.c.id, IMPORTED_VOTE.c.id.label("vote"))
+            .select_from(joined)
+            .where(
+                IMPORTED_ROW.c.source_id == self._source,
+                IMPORTED_ROW.c.digest.in_([draft.digest for draft in portion]),
+            )
+        )
         return {
-            row.digest: _KnownRow(row.id, row.vote is not None)
-            for row in connection.execute(query.where(is_of_source, is_of_portion))
+            row.digest: _KnownRow(row.id, row.vote is not None) for row in connection.execute(query)
         }
 
     def _vote_rows(
-        self, connection: Connection, drafts: Mapping[int, _Draft]
+        self, connection: Connection, new_votes: Sequence[_NewVote]
     ) -> list[dict[str, Any]]:
-        votes = [draft.vote for draft in drafts.values() if draft.vote]
-        sides = []
-        for draft in drafts.values():
-            if draft.vote:
-                names = [draft.vote.model_a, draft.vote.model_b]
-                is_visit = draft.format == VISIT_BENCH.name
-                sides += map(bank_name, names) if is_visit else names
-        models = self._models.codes(connection, sides)
+        """Returns the rows of the vote table; new names get their codes."""
+        votes = [new_vote.vote for new_vote in new_votes]
+        model_names = [name for vote in votes for name in (vote.model_a, vote.model_b)]
+        models = self._models.codes(connection, model_names)
         families = self._families.codes(connection, [vote.category for vote in votes])
         items = self._items.codes(connection, [vote.item for vote in votes])
         pictures = self._pictures.codes(connection, [vote.picture for vote in votes])
         voters = self._voters.codes(connection, [vote.voter for vote in votes])
         rows = []
-        for place, (code, draft) in enumerate(drafts.items()):
-            vote = votes[place]
-            a = models[2 * place]
-            b = models[2 * place + 1]
+        for row_id, vote, voted_at in new_votes:
+            # for a tie, the model on side A is stored as the winner
+            winner = vote.model_b if vote.winner == "b" else vote.model_a
+            loser = vote.model_a if vote.winner == "b" else vote.model_b
             rows.append(
                 {
-                    "id": code,
+                    "id": row_id,
                     "source_id": self._source,
                     "choice": vote.winner,
-                    "winner": b if vote.winner == "b" else a,
-                    "loser": a if vote.winner == "b" else b,
-                    "item_id": items[place],
-                    "picture_id": pictures[place],
-                    "voter_id": voters[place],
-                    "voted_at": draft.voted_at,
-                    "family_id": families[place],
+                    "winner": models[winner],
+                    "loser": models[loser],
+                    "item_id": items[vote.item],
+                    "picture_id": pictures[vote.picture],
+                    "voter_id": voters[vote.voter],
+                    "voted_at": voted_at,
+                    "family_id": families[vote.category],
                     "judge": True if vote.judge is None and self._order.judge else vote.judge,
                     **{name: getattr(vote, name) for name in FILE_COLUMNS},
                 }
@@ -351,8 +394,17 @@ class _RowWriter:
         return rows
 
 
-class _Names:
-    """The integer codes of names in one table; a new name gets the next."""
+def _new_vote(row_id: int, draft: _Draft, vote: Vote) -> _NewVote:
+    if draft.origin.format == VISIT_BENCH.name:
+        vote = vote._replace(model_a=bank_name(vote.model_a), model_b=bank_name(vote.model_b))
+    return _NewVote(row_id, vote, draft.voted_at)
+
+
+class _NameCodes:
+    """The integer codes of names in one table; a new name gets the next.
+
+    A name is looked for in all of `columns`, and stored in all. `scope` has the values of other columns.
+    """
 
     def __init__(
         self, table: Table, columns: Sequence[Column[str]], scope: Mapping[str, int]
@@ -360,27 +412,33 @@ class _Names:
         self._table = table
         self._columns = columns
         self._scope = scope
-        self._known: dict[str | None, int | None] = {None: None}
+        self._code_of: dict[str | None, int | None] = {None: None}
 
-    def codes(self, connection: Connection, names: Sequence[str | None]) -> list[Any]:
-        """Returns the codes of names, in their order; None for None."""
-        self._look_up(
-            connection, [name for name in dict.fromkeys(names) if name not in self._known]
-        )
-        fresh = [name for name in dict.fromkeys(names) if name not in self._known]
-        if fresh:
+    def codes(
+        self, connection: Connection, names: Sequence[str | None]
+    ) -> Mapping[str | None, int | None]:
+        """Returns the codes by name, at least of these names; None has the code None."""
+        self._look_up(connection, self._unknown(names))
+        new_names = self._unknown(names)
+        if new_names:
             rows = [
-                {**self._scope, **{column.name: name for column in self._columns}} for name in fresh
+                {**self._scope, **{column.name: name for column in self._columns}}
+                for name in new_names
             ]
             connection.execute(insert(self._table), rows)
-            self._look_up(connection, fresh)
-        return [self._known[name] for name in names]
+            self._look_up(connection, new_names)
+        return self._code_of
+
+    def _unknown(self, names: Sequence[str | None]) -> list[str | None]:
+        """Returns the names without a code yet, each once."""
+        return [name for name in dict.fromkeys(names) if name not in self._code_of]
 
     def _look_up(self, connection: Connection, names: Sequence[str | None]) -> None:
         """Reads the codes of existing names; if two columns match, the last one's code counts."""
-        within = [self._table.c[name] == value for name, value in self._scope.items()]
-        for column in self._columns if names else ():
-            rows = connection.execute(
-                select(column, self._table.c.id).where(column.in_(names), *within)
-            )
-            self._known.update({row[0]: row[1] for row in rows})
+        if not names:
+            return
+        is_in_scope = [self._table.c[name] == value for name, value in self._scope.items()]
+        for column in self._columns:
+            query = select(column.label("name"), self._table.c.id)
+            rows = connection.execute(query.where(column.in_(names), *is_in_scope))
+            self._code_of.update({row.name: row.id for row in rows})

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from arena.formats.base import Battles, Row, Vote
 from arena.formats.native import ORIGIN_ROW
@@ -18,12 +19,23 @@ PUBLISHED_REFERENCE = "human_verified_reference"
 """The name of the reference in VisIT-Bench's preference file."""
 
 
+class _ContestVote(NamedTuple):
+    """A vote between two models, by the bank's names, and its contest."""
+
+    contest: Contest
+    vote: Vote
+
+
 def read_poll(paths: Sequence[Path]) -> Poll:
     """Returns the votes and verdicts of different files in any format of `arena/formats`. Raises RowsError."""
     refuse_repeated(paths)
-    files = [(path.name, read(path)) for path in paths]
-    notices = [f"{name}: {notice}" for name, battles in files for notice in battles.notices]
-    return gather_poll([battles for _, battles in files], notices)
+    parts = []
+    notices = []
+    for path in paths:
+        battles = read(path)
+        parts.append(battles)
+        notices += [f"{path.name}: {notice}" for notice in battles.notices]
+    return gather_poll(parts, notices)
 
 
 def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
@@ -33,19 +45,22 @@ def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
     votes in a contest counts. Answers are included if the rows have both (columns A and B).
     """
     verdicts: dict[tuple[Contest, str], Verdict] = {}
+    """By contest and judge."""
     chosen: dict[tuple[Contest, str], str] = {}
     """The chosen model by contest and voter."""
-    unnamed: list[tuple[Contest, str]] = []
-    """The choices of unknown voters."""
+    unnamed_votes: Counter[tuple[Contest, str]] = Counter()
+    """The number of votes of unknown voters, by contest and chosen model."""
     answers: dict[tuple[str, str], str] = {}
+    """By item and model."""
     counts: Counter[str] = Counter()
-    again = "left out because the same voter's later one counts"
-    for contest, vote in _contested(parts, counts, answers):
-        model = {"a": vote.model_a, "b": vote.model_b}.get(vote.winner)
+    """The number of votes left out, by the reason."""
+    superseded = "left out because the same voter's later one counts"
+    for contest, vote in _contest_votes(parts, counts, answers):
+        model = _chosen_model(vote)
         if vote.judge:
             judge = vote.voter or "a judge"
             if (contest, judge) in verdicts:
-                counts[f"verdicts {again}"] += 1
+                counts[f"verdicts {superseded}"] += 1
             winner = "tie" if vote.winner == "both_bad" else vote.winner
             verdicts[contest, judge] = Verdict(
                 contest.item, vote.model_a, vote.model_b, winner, judge
@@ -53,24 +68,32 @@ def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
         elif model is None:
             counts["votes left out because neither answer was chosen"] += 1
         elif vote.voter is None:
-            unnamed.append((contest, model))
+            unnamed_votes[contest, model] += 1
         else:
             if (contest, vote.voter) in chosen:
-                counts[f"votes {again}"] += 1
+                counts[f"votes {superseded}"] += 1
             chosen[contest, vote.voter] = model
-    of_voters = [(contest, model) for (contest, _), model in chosen.items()]
+    votes = Counter((contest, model) for (contest, _voter), model in chosen.items())
+    votes.update(unnamed_votes)
+    left_out = [f"{reason}: {count:,}" for reason, count in counts.items()]
     return Poll(
-        choices=choices_of(Counter([*of_voters, *unnamed])),
+        choices=choices_of(votes),
         answers=answers,
         verdicts=tuple(verdicts.values()),
-        notices=(*notices, *(f"{reason}: {count:,}" for reason, count in counts.items())),
+        notices=(*notices, *left_out),
     )
 
 
-def _contested(
+def _chosen_model(vote: Vote) -> str | None:
+    if vote.winner == "a":
+        return vote.model_a
+    return vote.model_b if vote.winner == "b" else None
+
+
+def _contest_votes(
     parts: Iterable[Battles], counts: Counter[str], answers: dict[tuple[str, str], str]
-) -> Iterator[tuple[Contest, Vote]]:
-    """Yields the votes between two models, by the bank's names, and collects the answers in their rows."""
+) -> Iterator[_ContestVote]:
+    """Yields the votes between two models; adds others to `counts`, and the answers in the votes' rows to `answers`."""
     lines = chain.from_iterable(
         zip(battles.votes(), battles.rows, strict=True) for battles in parts
     )
@@ -83,15 +106,18 @@ def _contested(
         if model_a == model_b:
             counts["votes left out because both answers are from one model"] += 1
             continue
-        for model, text in zip((model_a, model_b), _texts(row), strict=False):
-            answers.setdefault((vote.item, model), text)
+        texts = _answer_texts(row)
+        if texts is not None:
+            text_a, text_b = texts
+            answers.setdefault((vote.item, model_a), text_a)
+            answers.setdefault((vote.item, model_b), text_b)
         contest = contest_of(vote.item, model_a, model_b)
-        yield contest, vote._replace(model_a=model_a, model_b=model_b)
+        yield _ContestVote(contest, vote._replace(model_a=model_a, model_b=model_b))
 
 
 def choices_of(votes: Counter[tuple[Contest, str]]) -> dict[Contest, Choices]:
-    """Returns the choices in each contest from the numbers of votes for each of its models."""
-    contests = dict.fromkeys(contest for contest, _ in votes)
+    """Returns the choices in each contest from the numbers of votes by contest and chosen model."""
+    contests = dict.fromkeys(contest for contest, _model in votes)
     return {
         contest: Choices(votes[contest, contest.first], votes[contest, contest.second])
         for contest in contests
@@ -103,9 +129,14 @@ def bank_name(model: str) -> str:
     return REFERENCE if model == PUBLISHED_REFERENCE else model.removesuffix(PREDICTION)
 
 
-def _texts(row: Row) -> list[str]:
-    """Returns the texts of both answers if a row, or its original row, has them."""
-    origin = row.get(ORIGIN_ROW)
-    first = json.loads(origin) if isinstance(origin, str) and origin else row
-    texts = [first.get("A"), first.get("B")]
-    return [text for text in texts if isinstance(text, str)] if None not in texts else []
+def _answer_texts(row: Row) -> tuple[str, str] | None:
+    """Returns the texts of answers A and B; None unless the row, or its original row, has both."""
+    original_text = row.get(ORIGIN_ROW)
+    original = row
+    if isinstance(original_text, str) and original_text:
+        original = json.loads(original_text)
+    text_a = original.get("A")
+    text_b = original.get("B")
+    if isinstance(text_a, str) and isinstance(text_b, str):
+        return text_a, text_b
+    return None

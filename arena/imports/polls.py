@@ -21,7 +21,7 @@ from arena.ratings.agreement import Contest, Poll, Verdict, contest_of
 
 _A = ANSWER.alias("answer_of_a")
 _B = ANSWER.alias("answer_of_b")
-_IN_USE = and_(_A.c.withdrawn_at.is_(None), _B.c.withdrawn_at.is_(None))
+_ARE_IN_USE = and_(_A.c.withdrawn_at.is_(None), _B.c.withdrawn_at.is_(None))
 
 
 class Polls:
@@ -37,14 +37,13 @@ class Polls:
         """
         with self._database.read() as connection:
             is_open = SOURCE.c.name.not_in(closed_sources(connection))
-            bank = (
+            bank_query = (
                 select(SOURCE.c.name).where(SOURCE.c.kind != "check", is_open).order_by(SOURCE.c.id)
             )
-            own = connection.scalars(bank).all()
-            imported = [
-                imported.label for imported in imported_sources(connection) if not imported.judge
-            ]
-        return (*imported, *own)
+            bank_sources = connection.scalars(bank_query).all()
+            imported = imported_sources(connection)
+        people_labels = [source.label for source in imported if not source.judge]
+        return (*people_labels, *bank_sources)
 
     def poll(self, source: str) -> Poll:
         """Returns the votes of a source and the verdicts on their contests; an empty poll if there is no such source.
@@ -53,58 +52,65 @@ class Polls:
         """
         publish_votes(self._database)
         with self._database.read() as connection:
-            sources = imported_sources(connection)
-            people = {imported.label: imported for imported in sources if not imported.judge}
-            if source in people:
-                poll = gather_poll([imported_battles(connection, people[source])])
+            imported = imported_sources(connection)
+            by_people = {
+                imported_source.label: imported_source
+                for imported_source in imported
+                if not imported_source.judge
+            }
+            if source in by_people:
+                poll = gather_poll([imported_battles(connection, by_people[source])])
             else:
-                poll = _own(connection, source)
+                poll = _bank_poll(connection, source)
             verdicts = list(poll.verdicts)
-            for judge in sources:
-                if judge.judge:
-                    judged = gather_poll([imported_battles(connection, judge)]).verdicts
-                    verdicts += _on_contests(poll, judged, judge.name)
+            for imported_source in imported:
+                if imported_source.judge:
+                    judge_poll = gather_poll([imported_battles(connection, imported_source)])
+                    verdicts += _named_verdicts(poll, judge_poll.verdicts, imported_source.name)
         return replace(poll, verdicts=tuple(verdicts))
 
 
-def _on_contests(poll: Poll, verdicts: Iterable[Verdict], source: str) -> Iterator[Verdict]:
+def _named_verdicts(poll: Poll, verdicts: Iterable[Verdict], source: str) -> Iterator[Verdict]:
     """Yields the verdicts on a poll's contests; the judge's name gets that of the verdicts' source."""
     for verdict in verdicts:
         if contest_of(verdict.item, verdict.model_a, verdict.model_b) in poll.choices:
             yield verdict._replace(judge=f"{verdict.judge} ({source})")
 
 
-def _own(connection: Connection, source: str) -> Poll:
-    in_use = _IN_USE.label("in_use")
-    pair = (ITEM.c.key, BATTLE.c.winner, BATTLE.c.loser, in_use)
-    query = select(*pair, func.count().label("n")).where(
-        IS_FINAL,
-        ~IS_LIVE,
-        ITEM.c.id == BATTLE.c.item_id,
-        SOURCE.c.id == ITEM.c.source_id,
-        SOURCE.c.name == source,
-        _A.c.id == BATTLE.c.answer_a,
-        _B.c.id == BATTLE.c.answer_b,
+def _bank_poll(connection: Connection, source: str) -> Poll:
+    """Returns the votes cast here on a source of the item bank."""
+    is_of_source = and_(SOURCE.c.id == ITEM.c.source_id, SOURCE.c.name == source)
+    columns = (ITEM.c.key, BATTLE.c.winner, BATTLE.c.loser, _ARE_IN_USE.label("are_in_use"))
+    votes_query = (
+        select(*columns, func.count().label("n"))
+        .where(
+            IS_FINAL,
+            ~IS_LIVE,
+            ITEM.c.id == BATTLE.c.item_id,
+            is_of_source,
+            _A.c.id == BATTLE.c.answer_a,
+            _B.c.id == BATTLE.c.answer_b,
+        )
+        .group_by(*columns)
     )
-    texts = select(ITEM.c.key, ANSWER.c.model_id, ANSWER.c.text).where(
-        ITEM.c.id == ANSWER.c.item_id,
-        SOURCE.c.id == ITEM.c.source_id,
-        SOURCE.c.name == source,
-        ANSWER.c.withdrawn_at.is_(None),
+    texts_query = select(ITEM.c.key, ANSWER.c.model_id, ANSWER.c.text).where(
+        ITEM.c.id == ANSWER.c.item_id, is_of_source, ANSWER.c.withdrawn_at.is_(None)
     )
     names = model_names(connection)
-    rows = connection.execute(query.group_by(*pair)).all()
     votes: Counter[tuple[Contest, str]] = Counter()
-    for row in rows:
-        if row.in_use:
-            votes[contest_of(row.key, names[row.winner], names[row.loser]), names[row.winner]] += (
-                row.n
-            )
-    left_out = sum(row.n for row in rows if not row.in_use)
+    left_out = 0
+    for row in connection.execute(votes_query):
+        if not row.are_in_use:
+            left_out += row.n
+            continue
+        winner = names[row.winner]
+        votes[contest_of(row.key, winner, names[row.loser]), winner] += row.n
+    notices = []
+    if left_out:
+        notices.append(f"votes left out because their answers were withdrawn: {left_out:,}")
+    texts = connection.execute(texts_query)
     return Poll(
         choices=choices_of(votes),
-        answers={(row.key, names[row.model_id]): row.text for row in connection.execute(texts)},
-        notices=(f"votes left out because their answers were withdrawn: {left_out:,}",)
-        if left_out
-        else (),
+        answers={(row.key, names[row.model_id]): row.text for row in texts},
+        notices=tuple(notices),
     )

@@ -15,14 +15,16 @@ from arena.formats.registry import origin
 from arena.live.identity_leaks import names_itself
 from arena.types import grouped
 
-_SELF = "comparing a model with itself"
+_ONE_MODEL = "comparing a model with itself"
 _DUPLICATE = "marked as duplicate by the file"
 _NAMES_ITSELF = "on an answer that names its model"
 _NAMED = "with model names visible"
+"""_ONE_MODEL to _NAMED: reasons for excluding votes, in words that follow "votes"."""
 _HINTS = {_NAMED: ". To include them, add --named"}
 _SPACING = ("Pd", "Pc", "Zs", "Zl", "Zp", "Cc", "Cf")
 """Unicode's categories of dashes, underscores, blanks, line ends and invisible signs."""
 _MOST_MODELS = 5
+"""Most names that a notice lists, and most notices about alike names."""
 _MOST_NAMES = 500
 """The most names of the file's own models in the pattern that answers are searched for."""
 
@@ -31,7 +33,7 @@ class AliasError(ValueError):
     """An alias cannot be used; the message says why."""
 
 
-def ranked(
+def rankable_battles(
     battles: Battles, with_names: bool = False, aliases: Mapping[str, str] | None = None
 ) -> Battles:
     """Returns battles without the votes that do not count for a ranking; their rows stay as rows without votes.
@@ -39,13 +41,13 @@ def ranked(
     `with_names`: whether votes cast with visible names count. Raises AliasError for a model without votes.
     """
     names = {*battles.model_a, *battles.model_b}
-    battles = _renamed(battles, aliases or {})
+    battles = _rename_models(battles, aliases or {})
     reasons = list(_reasons(battles, with_names, names))
     counts = Counter(reason for reason in reasons if reason)
-    notices = [
-        f"{count:,} {'vote' if count == 1 else 'votes'} {reason} left out{_HINTS.get(reason, '')}"
-        for reason, count in counts.items()
-    ]
+    notices = []
+    for reason, count in counts.items():
+        noun = "vote" if count == 1 else "votes"
+        notices.append(f"{count:,} {noun} {reason} left out{_HINTS.get(reason, '')}")
     notices += _alike_notices({*battles.model_a, *battles.model_b})
     if counts:
         battles = _without(battles, [reason is not None for reason in reasons])
@@ -56,9 +58,9 @@ def aliases_of(texts: Sequence[str]) -> dict[str, str]:
     """Returns new names by old ones, from texts OLD=NEW. Raises AliasError."""
     aliases: dict[str, str] = {}
     for text in texts:
-        sides = text.partition("=")
-        old = sides[0].strip()
-        new = sides[2].strip()
+        before, _equals, after = text.partition("=")
+        old = before.strip()
+        new = after.strip()
         if not old or not new:
             raise AliasError(f"--alias {text!r} isn't two model names. Write OLD=NEW.")
         if aliases.setdefault(old, new) != new:
@@ -71,14 +73,15 @@ def aliases_of(texts: Sequence[str]) -> dict[str, str]:
 def _last_name(old: str, aliases: Mapping[str, str]) -> str:
     """Returns the last name in a chain of aliases. Raises AliasError for a circle."""
     name = old
-    for _ in aliases:
+    for _ in aliases:  # no chain is longer
         name = aliases.get(name, name)
     if name in aliases:
         raise AliasError(f"--alias turns {name!r} back into itself. Leave one of the names out.")
     return name
 
 
-def _renamed(battles: Battles, aliases: Mapping[str, str]) -> Battles:
+def _rename_models(battles: Battles, aliases: Mapping[str, str]) -> Battles:
+    """Returns battles with new names by old ones. Raises AliasError for a model without votes."""
     unknown = sorted(aliases.keys() - {*battles.model_a, *battles.model_b})
     if unknown:
         raise AliasError(
@@ -98,40 +101,42 @@ def _reasons(battles: Battles, with_names: bool, models: set[str]) -> Iterator[s
 
     An answer that names its model reveals nothing to a person who saw the names, or to a judge model.
     """
+    # a name of letters alone may be an ordinary word
     names = sorted(name for name in models if not name.isalpha())
     votes = zip(
         battles.model_a, battles.model_b, battles.blind, battles.judge, battles.rows, strict=True
     )
     for model_a, model_b, blind, judge, row in votes:
-        form, first = origin(battles, row)
+        form, original_row = origin(battles, row)
         if model_a == model_b:
-            yield _SELF
-        elif form and form.is_duplicate(first):
+            yield _ONE_MODEL
+        elif form and form.is_duplicate(original_row):
             yield _DUPLICATE
         elif blind is False:
             yield None if with_names else _NAMED
-        elif form and not judge and _is_named(form.answers(first), names[:_MOST_NAMES]):
+        elif form and not judge and _names_a_model(form.answers(original_row), names[:_MOST_NAMES]):
             yield _NAMES_ITSELF
         else:
             yield None
 
 
-def _is_named(answers: Iterable[str], names: Sequence[str]) -> bool:
+def _names_a_model(answers: Iterable[str], names: Sequence[str]) -> bool:
     return any(names_itself(answer, names) for answer in answers)
 
 
-def _without(battles: Battles, is_out: Sequence[bool]) -> Battles:
+def _without(battles: Battles, are_out: Sequence[bool]) -> Battles:
     """Returns battles with the excluded votes as rows without votes, each in its place."""
-    is_counted = [not out for out in is_out]
-    before = [0, *accumulate(is_counted)]
-    beside = grouped((other.before, other.row) for other in battles.others)
+    are_counted = [not is_out for is_out in are_out]
+    counted_before = [0, *accumulate(are_counted)]
+    """The number of counted votes before each vote, and before the end."""
+    others_before = grouped((other.votes_before, other.row) for other in battles.others)
     others: list[OtherRow] = []
-    for place, votes in enumerate(before):
-        others += [OtherRow(votes, row) for row in beside.get(place, ())]
-        if place < len(battles) and is_out[place]:
-            others.append(OtherRow(votes, battles.rows[place]))
-    columns = {name: tuple(compress(getattr(battles, name), is_counted)) for name in Vote._fields}
-    rows = tuple(compress(battles.rows, is_counted))
+    for index, counted in enumerate(counted_before):
+        others += [OtherRow(counted, row) for row in others_before.get(index, ())]
+        if index < len(battles) and are_out[index]:
+            others.append(OtherRow(counted, battles.rows[index]))
+    columns = {name: tuple(compress(getattr(battles, name), are_counted)) for name in Vote._fields}
+    rows = tuple(compress(battles.rows, are_counted))
     return replace(battles, **columns, rows=rows, others=tuple(others))
 
 
@@ -141,13 +146,14 @@ def _alike_notices(models: set[str]) -> Iterator[str]:
     alike = [names for names in spellings.values() if len(names) > 1]
     for names in alike[:_MOST_MODELS]:
         listed = ", ".join(map(repr, names[:_MOST_MODELS]))
-        aliases = " ".join(f"--alias {f'{name}={names[0]}'!r}" for name in names[1:_MOST_MODELS])
-        yield f"Names that differ only in case, dashes or blanks: {listed}. If they're one model, add {aliases}"
+        aliases = [f"{name}={names[0]}" for name in names[1:_MOST_MODELS]]
+        options = " ".join(f"--alias {alias!r}" for alias in aliases)
+        yield f"Names that differ only in case, dashes or blanks: {listed}. If they're one model, add {options}"
     if len(alike) > _MOST_MODELS:
         yield f"The names of {len(alike) - _MOST_MODELS} more models differ only like this."
 
 
 def _bare_name(model: str) -> str:
     """Returns a model's name without case, dashes, underscores and blanks."""
-    folded = unicodedata.normalize("NFKC", model).casefold()
-    return "".join(mark for mark in folded if unicodedata.category(mark) not in _SPACING)
+    lower = unicodedata.normalize("NFKC", model).casefold()
+    return "".join(sign for sign in lower if unicodedata.category(sign) not in _SPACING)

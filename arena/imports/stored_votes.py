@@ -30,14 +30,15 @@ class StoredVotesError(ValueError):
 def import_file(battles: Battles, order: ImportRequest) -> Iterator[str]:
     """Imports votes into the database; yields a summary in lines. Raises ImportedVotesError; then nothing counts."""
     with closing(Database(Settings.from_env().database_url)) as database:
-        done = VoteImporter(database).add(battles, order)
-    others = f" and {done.others:,} other rows" if done.others else ""
-    yield f"new: {done.votes:,} votes{others}, rows already there: {done.known:,}"
+        counts = VoteImporter(database).add(battles, order)
+    others = f" and {counts.others:,} other rows" if counts.others else ""
+    yield f"new: {counts.votes:,} votes{others}, rows already there: {counts.known:,}"
     if len(battles):
-        beside = "on its own boards and beside this arena's votes"
-        where = beside if order.into_live else "on its own boards only"
-        bad = "as half for each side" if order.both_bad == "half" else "not at all"
-        yield f'source: {order.source}, which counts {where}; "both bad" counts {bad}'
+        boards = "on its own boards only"
+        if order.into_live:
+            boards = "on its own boards and beside this arena's votes"
+        both_bad = "as half for each side" if order.both_bad == "half" else "not at all"
+        yield f'source: {order.source}, which counts {boards}; "both bad" counts {both_bad}'
 
 
 def stored_votes(source: str | None) -> Battles:
@@ -53,6 +54,7 @@ def stored_votes(source: str | None) -> Battles:
 
 
 def _votes(connection: Connection, cast: pd.DataFrame, source: str | None) -> Battles:
+    """Returns the votes of a source, or of the only one; `cast` are those cast here, as in the vote table."""
     bank = {origin.name: origin for origin in sources_of(connection) if origin.kind != "check"}
     live = {origin.label: origin for origin in live_sources(cast)}
     imported = {
@@ -62,32 +64,40 @@ def _votes(connection: Connection, cast: pd.DataFrame, source: str | None) -> Ba
     name = names[0] if source is None and len(names) == 1 else source
     if name in imported:
         return imported_battles(connection, imported[name])
-    models = model_names(connection)
-    pictures = alike_keys(connection)
     if name in bank:
-        rows = connection.execute(bank_votes().where(ITEM.c.source_id == bank[name].id))
-        return _battles(
-            exported_vote(row, models, pictures, str(row.voter_id), str(row.battle_id))
-            for row in rows
-        )
+        return _bank_battles(connection, bank[name].id)
     if name in live:
-        code = live[name].code
-        of_source = values(cast, "source") == code
-        outside = int((of_source & (values(cast, "outside") > 0)).sum())
-        is_own = BATTLE.c.item_id.is_(None)
-        rows = connection.execute(live_votes().where(is_own if code == LIVE_OWN else ~is_own))
-        votes = (
-            exported_vote(row, models, pictures, str(row.voter_id), f"live-{row.battle_id}")
-            for row in rows
-        )
-        return _battles(
-            votes,
-            (f"votes left out because they don't count in the ranking: {outside:,}",)
-            if outside
-            else (),
-        )
+        return _live_battles(connection, cast, live[name].code)
     listed = ", ".join(map(repr, names)) or "none"
     raise StoredVotesError(f"Name the source of the votes with --source. Sources: {listed}.")
+
+
+def _bank_battles(connection: Connection, source_id: int) -> Battles:
+    models = model_names(connection)
+    pictures = alike_keys(connection)
+    rows = connection.execute(bank_votes().where(ITEM.c.source_id == source_id))
+    return _battles(
+        exported_vote(row, models, pictures, str(row.voter_id), str(row.battle_id)) for row in rows
+    )
+
+
+def _live_battles(connection: Connection, cast: pd.DataFrame, code: int) -> Battles:
+    """Returns the ranked votes of a source of live battles; a notice has the number of the others."""
+    models = model_names(connection)
+    pictures = alike_keys(connection)
+    has_own_image = BATTLE.c.item_id.is_(None)
+    is_of_source = has_own_image if code == LIVE_OWN else ~has_own_image
+    rows = connection.execute(live_votes().where(is_of_source))
+    votes = [
+        exported_vote(row, models, pictures, str(row.voter_id), f"live-{row.battle_id}")
+        for row in rows
+    ]
+    is_left_out = (values(cast, "source") == code) & (values(cast, "outside") > 0)
+    left_out = int(is_left_out.sum())
+    notices: tuple[str, ...] = ()
+    if left_out:
+        notices = (f"votes left out because they don't count in the ranking: {left_out:,}",)
+    return _battles(votes, notices)
 
 
 def _battles(votes: Iterable[Vote], notices: tuple[str, ...] = ()) -> Battles:

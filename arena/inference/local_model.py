@@ -42,6 +42,15 @@ class LoadError(RuntimeError):
     """Weights cannot be loaded; the message says why and how to fix it."""
 
 
+class _TextLikelihoods(NamedTuple):
+    """The likelihoods of texts as the answer to a conversation."""
+
+    likelihoods: list[float | None]
+    """None for a text without tokens."""
+    tokens: int
+    """The tokens read."""
+
+
 class LocalModel:
     """A model in memory."""
 
@@ -128,15 +137,15 @@ class LocalModel:
         likelihoods = []
         prompt = 0
         for conversation, options in zip(conversations, texts, strict=True):
-            weights = self._weigh(self._messages(conversation), options)
-            likelihoods.append(weights.likelihoods)
-            prompt += weights.tokens
+            weighed = self._weigh(self._messages(conversation), options)
+            likelihoods.append(weighed.likelihoods)
+            prompt += weighed.tokens
             if stop.is_set():
                 break
             on_weighed()
         return {"likelihoods": likelihoods, "prompt": prompt, "tokens": 0}
 
-    def _weigh(self, messages: list[dict[str, Any]], texts: Sequence[str]) -> "_Weights":
+    def _weigh(self, messages: list[dict[str, Any]], texts: Sequence[str]) -> _TextLikelihoods:
         """Returns the likelihood of each text as the answer. Raises ValueError for one that is not finite.
 
         A text's tokens follow the part that it shares with answers that begin differently, since a tokenizer may join
@@ -161,7 +170,7 @@ class LocalModel:
         for row, start, row_logits in zip(rows, starts, logits, strict=True):
             text_logits = row_logits[start - first_start : len(row) - first_start]
             likelihoods.append(_mean_log_likelihood(row[start:], text_logits))
-        return _Weights(likelihoods, sum(lengths))
+        return _TextLikelihoods(likelihoods, sum(lengths))
 
     def _with_answers(self, messages: list[dict[str, Any]], texts: Sequence[str]) -> Any:
         """Returns a conversation with each text as the beginning of its answer."""
@@ -214,15 +223,6 @@ class LocalModel:
             sanitize_control_tokens=self._can_sanitize,
             **arguments,
         ).to(dtype=self._model.dtype)
-
-
-class _Weights(NamedTuple):
-    """The likelihoods of texts as the answer to a conversation."""
-
-    likelihoods: list[float | None]
-    """None for a text without tokens."""
-    tokens: int
-    """The tokens read."""
 
 
 class TooLong(ValueError):

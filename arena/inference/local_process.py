@@ -190,7 +190,7 @@ class Worker:
     def stop(self, request: _Request) -> None:
         """Ends a generation at its next token, if it is still in progress."""
         if request.number in self._requests:
-            # In a thread, since a process that computes may not read its pipe for a while.
+            # In a thread, since this is called on the event loop, and writing may wait for another request.
             threading.Thread(
                 target=self._write, args=({"stop": request.number},), daemon=True
             ).start()

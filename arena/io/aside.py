@@ -192,19 +192,19 @@ def help_out(control: socket.socket) -> None:
     """Forks a process for each connection handed over, kills those whose caller hung up, and ends with the server."""
     control.setblocking(False)
     lines: dict[int, socket.socket] = {}
+    """The connections of running processes, by the process's id."""
     while True:
         _wait(control, lines)
+        _remove_ended(lines)
         try:
             _data, numbers, *_others = socket.recv_fds(control, 1, 1)
         except BlockingIOError:  # no new connection
-            numbers = None
-        if numbers == []:  # the server has ended
+            continue
+        if not numbers:  # the server has ended
             break
-        if numbers:
-            line = socket.socket(fileno=numbers[0])
-            pid = _fork(line, [control, *lines.values()])
-            lines[pid] = line
-        _remove_ended(lines)
+        line = socket.socket(fileno=numbers[0])
+        pid = _fork(line, [control, *lines.values()])
+        lines[pid] = line
     for pid in lines:
         _kill(pid)
 

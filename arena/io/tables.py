@@ -445,12 +445,12 @@ def _check_header(header: list[str], limits: FileLimits, row: int) -> None:
             "The header has only one name. If it's a title, delete its row.",
             row=row,
         )
-    for place, name in enumerate(header):
+    for index, name in enumerate(header):
         if not name:
             raise RowsError(
-                f"Column {place + 1} has no name. Give it one (in pandas: index=False).", row=row
+                f"Column {index + 1} has no name. Give it one (in pandas: index=False).", row=row
             )
-        if name in header[:place]:
+        if name in header[:index]:
             raise RowsError(
                 "Two columns have this name. Rename one.",
                 row=row,

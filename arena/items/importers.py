@@ -28,7 +28,7 @@ from arena.items.folder_rows import (
     read_folder,
     row_images,
     texts_in,
-    unread,
+    unread_columns,
 )
 from arena.items.ingest import Changes, ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank, KeptPicture, KnownItem
@@ -56,6 +56,7 @@ _REFERENCES = ("gpt4_prediction", "output_human_annotated", "reference_output")
 _CREDITS = ("attribution", "creator", "author", "photographer", "credit", "artist", "owner")
 _LICENCES = ("license", "licence", "license_name", "rights", "license_url")
 _LONGEST_RIGHTS = 20_000
+"""Most characters of a cell of `public_images_metadata` that is read."""
 _LIST_START = re.compile(r'\s*+\[\s*+(?:"|null\b|\])')
 _STRING_OR_NULL = re.compile(r"""("(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)|\b(?:null|NaN|nan)\b""")
 
@@ -76,10 +77,32 @@ class ImportReport(NamedTuple):
     problems: tuple[str, ...] = ()
     """Errors of images that could not be fetched; their items wait."""
     unread: tuple[str, ...] = ()
-    """Keys of `items.jsonl` that no import reads."""
+    """Columns of the folder's rows that no import reads."""
 
 
-def quietly(members: Iterable[T], _title: str) -> Iterable[T]:
+class Rights(NamedTuple):
+    """The credit and the licence of an image; "" if it has none."""
+
+    credit: str
+    licence: str
+
+
+class _AnswerColumn(NamedTuple):
+    """The column of the answers in a predictions file, and the model that gave them."""
+
+    column: str
+    model: str
+
+
+class _FetchedDrafts(NamedTuple):
+    """Drafts with their fetched images, and errors of images that could not be fetched."""
+
+    drafts: list[ItemDraft]
+    problems: tuple[str, ...]
+
+
+def no_progress(members: Iterable[T], _title: str) -> Iterable[T]:
+    """Shows nothing."""
     return members
 
 
@@ -90,35 +113,39 @@ class ItemImporter:
     ingest: Ingest
     items: ItemBank
     pictures: PictureStore
-    progress: Progress = quietly
+    progress: Progress = no_progress
 
-    def demo(self) -> ImportReport:
-        return self.folder(DEMO_FOLDER, DEMO_SOURCE, "demo")
+    def import_demo(self) -> ImportReport:
+        """Imports the demo items that come with the program."""
+        return self.import_folder(DEMO_FOLDER, DEMO_SOURCE, "demo")
 
-    def folder(self, folder: Path, name: str, kind: SourceKind = "folder") -> ImportReport:
+    def import_folder(self, folder: Path, name: str, kind: SourceKind = "folder") -> ImportReport:
         """Imports a folder: `items.jsonl` and its images, each by a path below the folder or by URL.
 
         Without such a file it imports a dataset of the Hub (`folder_rows`), with the family `name` if rows have none.
         """
         stored = self.items.kept_pictures()
         drafts: list[ItemDraft] = []
-        columns: dict[str, None] = {}
+        columns: list[str] = []
         for file in read_folder(folder):
             records = file.records
             if file.path.suffix != ".parquet":  # Files with embedded pictures are read row by row.
                 records = list(records)
-                columns |= dict.fromkeys(column for record in records for column in record.values)
-            read = partial(
+                for record in records:
+                    columns += [column for column in record.values if column not in columns]
+            read_row = partial(
                 self._folder_draft,
                 folder=file.names_from,
                 stored=stored,
                 kind=kind,
                 family=None if file.path.name == ITEMS_FILE else name,
             )
-            drafts += self._each(file.path, records, "items", read)
-        return ImportReport(self.ingest.add_items(name, kind, drafts), unread=unread(columns))
+            drafts += self._read_rows(file.path, records, "items", read_row)
+        return ImportReport(
+            self.ingest.add_items(name, kind, drafts), unread=unread_columns(columns)
+        )
 
-    def visit(self, file: Path, name: str, fetch: bool = False) -> ImportReport:
+    def import_visit_bench(self, file: Path, name: str, fetch: bool = False) -> ImportReport:
         """Imports one of VisIT-Bench's files, single- or multi-image, or `metadata.csv`; with `fetch` also its images.
 
         The reference is `gpt4_prediction` if `human_ratings_gpt4_correct` is true, else `output_human_annotated`, else
@@ -127,19 +154,19 @@ class ItemImporter:
         """
         records = list(read_records(file, COMMAND_LINE))
         stored = self.items.kept_pictures()
-        read = self._each(
-            file, records, "instances", lambda row: self._visit_draft(row, file.parent, stored)
-        )
-        drafts = [draft for draft in read if draft is not None]
+        read_row = partial(self._visit_draft, folder=file.parent, stored=stored)
+        drafts_or_none = self._read_rows(file, records, "instances", read_row)
+        drafts = [draft for draft in drafts_or_none if draft is not None]
         left_out = len(records) - len(drafts)
         problems: tuple[str, ...] = ()
         if fetch:
-            drafts, problems = self._fetched(drafts)
-        return ImportReport(
-            self.ingest.add_items(name, "visit", drafts), left_out=left_out, problems=problems
-        )
+            fetched = self._fetch_images(drafts)
+            drafts = fetched.drafts
+            problems = fetched.problems
+        changes = self.ingest.add_items(name, "visit", drafts)
+        return ImportReport(changes, left_out=left_out, problems=problems)
 
-    def answers(self, file: Path, model: str | None = None) -> ImportReport:
+    def import_answers(self, file: Path, model: str | None = None) -> ImportReport:
         """Imports one model's predictions file.
 
         Rows name their item by `item` (its key), or by `instruction` and `image` or `images`. The column of answers is
@@ -147,46 +174,51 @@ class ItemImporter:
         counted. Raises RowsError if all items are unknown.
         """
         records = list(read_records(file, COMMAND_LINE))
-        column, model = _answer_column(records, file, model)
+        answers = _answer_column(records, file, model)
         known = _KnownItems(self.items.known_items())
         texts: dict[int, str] = {}
 
-        def answer(row: Row) -> bool:
+        def take_answer(row: Row) -> bool:
+            """Takes a row's answer; returns whether its item is known."""
             item = known.find(row)
-            text = text_in(row, column, empty=True)
-            if item is not None and texts.setdefault(item, text) != text:
+            text = text_in(row, answers.column, empty=True)
+            if item is None:
+                return False
+            if item in texts and texts[item] != text:
                 raise RowsError(
-                    "is a second, different answer to the same item. Keep one", column=column
+                    "is a second, different answer to the same item. Keep one",
+                    column=answers.column,
                 )
-            return item is not None
+            texts[item] = text
+            return True
 
-        matched = self._each(file, records, "answers", answer)
+        are_known = self._read_rows(file, records, "answers", take_answer)
         if not texts:
             problem = (
                 "no row is about an imported item. Import the items first, or check `items list`"
             )
             raise RowsError(problem, file.name)
-        return ImportReport(
-            self.ingest.add_answers(model, file.name, texts), left_out=matched.count(False)
-        )
+        changes = self.ingest.add_answers(answers.model, file.name, texts)
+        return ImportReport(changes, left_out=are_known.count(False))
 
-    def _each(
-        self, file: Path, records: Iterable[Record], title: str, read: Callable[[Row], T]
+    def _read_rows(
+        self, file: Path, records: Iterable[Record], title: str, read_row: Callable[[Row], T]
     ) -> list[T]:
         """Reads each record and shows progress. Raises a RowsError that names every wrong row, up to MOST_NAMED."""
         results = []
         wrong: list[RowsError] = []
         for record in self.progress(records, title):
             try:
-                results.append(read(record.values))
+                results.append(read_row(record.values))
             except RowsError as error:
                 wrong.append(error.at(row=record.row))
                 if len(wrong) == MOST_NAMED:
                     break
         if wrong:
             first, *others = wrong
-            rest = ["later rows weren't checked"] if len(wrong) == MOST_NAMED else []
-            problems = [first.problem, *map(str, others), *rest]
+            problems = [first.problem, *map(str, others)]
+            if len(wrong) == MOST_NAMED:
+                problems.append("later rows weren't checked")
             problem = "; ".join(text.removesuffix(".") for text in problems)
             raise RowsError(problem, file.name, first.row, first.column)
         return results
@@ -201,24 +233,25 @@ class ItemImporter:
     ) -> ItemDraft:
         """Returns the draft of a folder's row; `family`: the family of rows without one, if it may be left out."""
         column, images = row_images(row)
-        captions = (
-            texts_in(row["captions"], "captions") if "captions" in row else [""] * len(images)
-        )
+        captions = [""] * len(images)
+        if "captions" in row:
+            captions = texts_in(row["captions"], "captions")
         if len(captions) != len(images):
             raise RowsError(
                 f"has {len(captions)} captions for {len(images)} images. Give one for each",
                 column="captions",
             )
-        rights = _credits(row, len(images)) if "credits" in row else _row_rights(row, len(images))
-        drafts = (
-            self._image(image, column, folder, stored)
-            if isinstance(image, str)
-            else self._image_file(
-                image, f"names the image {shown_name(image.name)}", column, stored
-            )
-            for image in images
+        drafts = []
+        for image in images:
+            if isinstance(image, str):
+                drafts.append(self._image(image, column, folder, stored))
+            else:
+                subject = f"names the image {shown_name(image.name)}"
+                drafts.append(self._image_file(image, subject, column, stored))
+        rights = (
+            _listed_rights(row, len(images)) if "credits" in row else _row_rights(row, len(images))
         )
-        captioned = _captioned(drafts, captions, rights)
+        captioned = _with_captions(drafts, captions, rights)
         answers = _answers(row)
         if row.get("reference"):
             answers[REFERENCE] = text_in(row, "reference")
@@ -239,8 +272,9 @@ class ItemImporter:
             return None
         column = _image_column(row, "image_url")
         names = list_in(row, column)
-        drafts = (self._image(name, column, folder, stored) for name in names)
-        images = _captioned(drafts, captions_in(row, len(names)), _rights(row, len(names)))
+        drafts = [self._image(name, column, folder, stored) for name in names]
+        captions = captions_in(row, len(names))
+        images = _with_captions(drafts, captions, _visit_rights(row, len(names)))
         reference = _first_column(row, _REFERENCES, "output_human_annotated")
         answers = {REFERENCE: text_in(row, reference)}
         if reference != "reference_output" and str(row.get("reference_output") or "").strip():
@@ -254,10 +288,11 @@ class ItemImporter:
     ) -> ImageDraft:
         """Returns the draft of an image named by URL or by path; a file is read and its picture stored."""
         if _is_address(name):
+            draft = ImageDraft(name, last_part(name), url=name)
             known = stored.get(name)
-            is_stored = known is not None and self.pictures.has(known.sha256)
-            picture = known._asdict() if known and is_stored else {}
-            return ImageDraft(name, last_part(name), url=name, **picture)
+            if known is not None and self.pictures.has(known.sha256):
+                draft = replace(draft, **known._asdict())
+            return draft
         image_name = shown_name(name)
         if is_data_url(name):
             try:
@@ -298,24 +333,19 @@ class ItemImporter:
         return ImageDraft(key, PurePosixPath(file.name).name, **known._asdict())
 
     def _keep(self, data: bytes) -> KeptPicture:
+        """Stores the picture in a file. Raises PictureError and OSError."""
         picture = read_picture(data)
         self.pictures.keep(picture)
         return KeptPicture(picture.sha256, picture.suffix, difference_hash(picture))
 
-    def _fetched(self, drafts: Sequence[ItemDraft]) -> tuple[list[ItemDraft], tuple[str, ...]]:
-        """Fetches the remote images that are not stored yet; returns the drafts with them, and the errors."""
-        missing = sorted(
-            {
-                image.url
-                for draft in drafts
-                for image in draft.images
-                if image.url and not image.sha256
-            }
-        )
-        batches = [
-            missing[start : start + FETCHED_AT_ONCE]
-            for start in range(0, len(missing), FETCHED_AT_ONCE)
-        ]
+    def _fetch_images(self, drafts: Sequence[ItemDraft]) -> _FetchedDrafts:
+        """Fetches the remote images that are not stored yet."""
+        urls = set()
+        for draft in drafts:
+            urls |= {image.url for image in draft.images if image.url and not image.sha256}
+        missing = sorted(urls)
+        starts = range(0, len(missing), FETCHED_AT_ONCE)
+        batches = [missing[start : start + FETCHED_AT_ONCE] for start in starts]
         pictures: dict[str, KeptPicture] = {}
         problems = []
         for batch in self.progress(batches, "images"):
@@ -336,7 +366,7 @@ class ItemImporter:
         with_pictures = [
             replace(draft, images=tuple(map(with_picture, draft.images))) for draft in drafts
         ]
-        return with_pictures, tuple(problems)
+        return _FetchedDrafts(with_pictures, tuple(problems))
 
 
 class _KnownItems:
@@ -346,12 +376,14 @@ class _KnownItems:
         self._by_key = {item.key: item.id for item in known}
         self._by_names: dict[tuple[str, tuple[str, ...]], int | None] = {}
         for item in known:
-            name = (folded(item.instruction), tuple(map(same_name, item.image_names)))
-            self._by_names[name] = None if name in self._by_names else item.id
+            names = (folded(item.instruction), tuple(map(same_name, item.image_names)))
+            is_ambiguous = names in self._by_names
+            self._by_names[names] = None if is_ambiguous else item.id
 
     def find(self, row: Row) -> int | None:
-        """Returns the item's id by its key, by instruction and URLs, or by instruction and file names; None if
-        unknown.
+        """Returns the id of a row's item by its key, by instruction and URLs, or by instruction and file names.
+
+        None if it is unknown. Raises RowsError.
         """
         if "item" in row:
             return self._by_key.get(text_in(row, "item"))
@@ -363,42 +395,47 @@ class _KnownItems:
 
 
 def _is_verified(row: Row) -> bool:
-    """Returns whether an instance's reference was verified: not rated incorrect."""
+    """Returns whether an instance's reference was verified: not rated incorrect. Raises RowsError."""
     column = "human_ratings_gpt4_correct"
-    rating = row.get(column, True)
+    rating = row.get(column)
+    if rating is None:
+        return True
     word = str(rating).strip().lower()
-    if rating is not None and word not in ("true", "false"):
+    if word not in ("true", "false"):
         raise RowsError(f"is {rating!r}. Write True or False", column=column)
     return word != "false"
 
 
-def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> tuple[str, str]:
-    """Returns the column of the answers, and the model's name. Raises RowsError."""
+def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> _AnswerColumn:
+    """Returns the column of the answers; `model`: the name that the caller gives. Raises RowsError."""
     if not records:
         raise RowsError("has no rows", file.name)
     columns = list(records[0].values)
-    model = model and model.strip()
     answer_columns = [
         column for column in columns if column.endswith(PREDICTION) and column != PREDICTION
     ]
-    if model == "":
-        raise RowsError("the model's name is empty. Give one with --model", file.name, 1)
-    if model is not None and f"{model}{PREDICTION}" in answer_columns:
-        return f"{model}{PREDICTION}", model
-    if model is not None and "prediction" in columns:
-        return "prediction", model
+    if model is not None:
+        model = model.strip()
+        if not model:
+            raise RowsError("the model's name is empty. Give one with --model", file.name, 1)
+        if f"{model}{PREDICTION}" in answer_columns:
+            return _AnswerColumn(f"{model}{PREDICTION}", model)
+        if "prediction" in columns:
+            return _AnswerColumn("prediction", model)
     if len(answer_columns) == 1:
-        return answer_columns[0], model or answer_columns[0].removesuffix(PREDICTION).strip()
+        column = answer_columns[0]
+        return _AnswerColumn(column, model or column.removesuffix(PREDICTION).strip())
     expected = 'It needs one column "<model name> prediction", or "prediction" and --model'
     raise RowsError(f"the columns are {', '.join(columns)}. {expected}", file.name, 1)
 
 
 def text_in(row: Row, column: str, empty: bool = False) -> str:
+    """Returns the text in a cell. Raises RowsError for no text, and without `empty` for an empty one."""
     value = row.get(column)
     if not isinstance(value, str):
         problem = "is missing" if value is None else f"is {type(value).__name__}, not text"
         raise RowsError(f"{problem}. The columns are {', '.join(row)}", column=column)
-    if not (empty or value.strip()):
+    if not empty and not value.strip():
         raise RowsError("is empty. Write a text", column=column)
     return value
 
@@ -411,15 +448,18 @@ def _first_column(row: Row, columns: Sequence[str], default: str) -> str:
     """Returns the first of these columns with a value, else the first that exists, else the default."""
     existing = [name for name in columns if name in row]
     filled = [name for name in existing if row[name]]
-    return [*filled, *existing, default][0]
+    candidates = [*filled, *existing, default]
+    return candidates[0]
 
 
 def list_in(row: Row, column: str) -> list[str]:
-    """Returns the list in a cell, which is JSON text or a single plain string."""
+    """Returns the list of texts in a cell, which may be JSON text or a single plain string. Raises RowsError."""
     value: Any = row.get(column)
-    if isinstance(value, str):
+    if isinstance(value, str) and value.lstrip().startswith("["):
         with row_errors(column=column):
-            value = parse_json(value) if value.lstrip().startswith("[") else [text_in(row, column)]
+            value = parse_json(value)
+    elif isinstance(value, str):
+        value = [text_in(row, column)]
     return texts_in(value, column)
 
 
@@ -428,51 +468,50 @@ def credit_line(credit: Mapping[str, JSON]) -> str:
     return ", ".join(str(credit[name]) for name in CREDIT_PARTS if credit.get(name))
 
 
-def _credits(row: Row, count: int) -> list[tuple[str, str]]:
-    """Returns the credit and the licence of each image in `credits`, a list of objects."""
+def _listed_rights(row: Row, count: int) -> list[Rights]:
+    """Returns the rights in each image in `credits`, a list of objects."""
     cell: Any = row["credits"]
-    if (
-        not isinstance(cell, list)
-        or len(cell) != count
-        or not all(isinstance(image_credit, dict) for image_credit in cell)
-    ):
+    is_list = isinstance(cell, list) and len(cell) == count
+    if not is_list or not all(isinstance(entry, dict) for entry in cell):
         raise RowsError(f"must be a list of {count} credits, one per image", column="credits")
-    return [
-        (credit_line(image_credit), str(image_credit.get("licence") or "")) for image_credit in cell
-    ]
+    return [Rights(credit_line(entry), str(entry.get("licence") or "")) for entry in cell]
 
 
-def _row_rights(row: Row, count: int) -> list[tuple[str, str]]:
-    """Returns the credit and the licence of each image in `credit` and `licence`: a text for all, or one an image."""
+def _row_rights(row: Row, count: int) -> list[Rights]:
+    """Returns the rights in each image in `credit` and `licence`: a text for all, or one an image."""
     image_credits = _text_of_each(row, "credit", count)
     licences = _text_of_each(row, "licence", count)
-    return list(zip(image_credits, licences, strict=True))
+    return list(map(Rights, image_credits, licences))
 
 
 def _text_of_each(row: Row, column: str, count: int) -> list[str]:
-    """Returns the text of a column for each image."""
+    """Returns the text of a column for each image. Raises RowsError."""
     cell = row.get(column) or ""
-    each = [str(text) for text in cell] if isinstance(cell, list) else [str(cell)] * count
-    if len(each) != count:
+    if not isinstance(cell, list):
+        return [str(cell)] * count
+    if len(cell) != count:
         raise RowsError(
-            f"has {len(each)} texts for {count} images. Give one text, or one per image",
+            f"has {len(cell)} texts for {count} images. Give one text, or one per image",
             column=column,
         )
-    return each
+    return [str(text) for text in cell]
 
 
-def _captioned(
-    images: Iterable[ImageDraft], captions: Sequence[str], rights: Sequence[tuple[str, str]]
+def _with_captions(
+    images: Iterable[ImageDraft], captions: Sequence[str], rights: Sequence[Rights]
 ) -> tuple[ImageDraft, ...]:
     """Returns the images with their captions, credits and licences."""
-    return tuple(
-        replace(image, caption=caption, credit=credit, licence=licence)
-        for image, caption, (credit, licence) in zip(images, captions, rights, strict=True)
-    )
+    captioned = []
+    for image, caption, (credit, licence) in zip(images, captions, rights, strict=True):
+        captioned.append(replace(image, caption=caption, credit=credit, licence=licence))
+    return tuple(captioned)
 
 
 def captions_in(row: Row, count: int) -> list[str]:
-    """Returns an instance's captions, one an image, from any of the columns that its authors used; "" without."""
+    """Returns an instance's captions, one an image, from any of the columns that its authors used; "" without.
+
+    Raises RowsError.
+    """
     columns = [name for name in _CAPTIONS if row.get(name)]
     if not columns:
         return [""] * count
@@ -480,55 +519,58 @@ def captions_in(row: Row, count: int) -> list[str]:
     captions: Any = row[column]
     if isinstance(captions, str):
         # VisIT-Bench's file fills its lists of ten captions with NaN, which is no JSON.
-        filled = _STRING_OR_NAN.sub(lambda match: match[1] or "null", captions)
-        listed = column.startswith("images") or _LIST_START.match(filled)
+        json_text = _STRING_OR_NAN.sub(lambda match: match[1] or "null", captions)
+        is_list = column.startswith("images") or _LIST_START.match(json_text)
         with row_errors(column=column):
-            captions = parse_json(filled) if listed else [captions]
+            captions = parse_json(json_text) if is_list else [captions]
     if not isinstance(captions, list) or len(captions) < count or any(captions[count:]):
         raise RowsError(f"must be a list of {count} captions, one per image", column=column)
     return [str(caption or "") for caption in captions[:count]]
 
 
-def _rights(row: Row, count: int) -> list[tuple[str, str]]:
-    """Returns the credit and the licence of each image in `public_images_metadata`; "" if it has none.
+def _visit_rights(row: Row, count: int) -> list[Rights]:
+    """Returns the rights in each image in `public_images_metadata`.
 
-    The cell is an object for all images, or has one object an image.
+    The cell is an object for all images, or has one object an image, in a list or by name.
     """
     metadata: Any = row.get("public_images_metadata")
     if isinstance(metadata, str) and len(metadata) <= _LONGEST_RIGHTS:
         literal = _STRING_OR_NULL.sub(lambda match: match[1] or "None", metadata)
         with contextlib.suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             metadata = ast.literal_eval(literal)
-    if (
-        isinstance(metadata, dict)
-        and len(metadata) == count
-        and all(isinstance(entry, dict) for entry in metadata.values())
-    ):
-        metadata = list(metadata.values())
-    is_each = isinstance(metadata, list) and len(metadata) == count
-    entries = metadata if is_each else [metadata] * count
-    return [(_first(entry, _CREDITS), _first(entry, _LICENCES)) for entry in entries]
+    if isinstance(metadata, dict) and len(metadata) == count:
+        entries = list(metadata.values())
+        if all(isinstance(entry, dict) for entry in entries):
+            metadata = entries
+    has_one_each = isinstance(metadata, list) and len(metadata) == count
+    entries = metadata if has_one_each else [metadata] * count
+    return [
+        Rights(_field_text(entry, _CREDITS), _field_text(entry, _LICENCES)) for entry in entries
+    ]
 
 
-def _first(entry: Any, names: Iterable[str]) -> str:
+def _field_text(entry: Any, names: Iterable[str]) -> str:
     """Returns the first of these fields with a text, on one line; the case of field names doesn't matter."""
-    fields = entry.items() if isinstance(entry, dict) else ()
-    texts = {str(name).lower(): text for name, text in fields if _storable(text)}
+    if not isinstance(entry, dict):
+        return ""
+    texts = {str(name).lower(): text for name, text in entry.items() if _is_storable(text)}
     for name in names:
         if texts.get(name):
             return " ".join(texts[name].split())[:500]
     return ""
 
 
-def _storable(text: object) -> TypeGuard[str]:
+def _is_storable(text: object) -> TypeGuard[str]:
     """Returns whether it is a text that a database can store; unlike a file, a literal may have other signs."""
     return isinstance(text, str) and "\0" not in text and text.isprintable()
 
 
 def _answers(row: Row) -> dict[str, str]:
+    """Returns a row's answers by model name, without blanks around it. Raises RowsError."""
     answers = row.get("answers", {})
-    if not isinstance(answers, dict) or not all(
-        isinstance(answers[name], str) and name.strip() for name in answers
+    is_object = isinstance(answers, dict)
+    if not is_object or not all(
+        isinstance(text, str) and name.strip() for name, text in answers.items()
     ):
         raise RowsError("must be an object of answers by model name", column="answers")
     texts = {name.strip(): str(text) for name, text in answers.items()}
@@ -541,7 +583,10 @@ def _answers(row: Row) -> dict[str, str]:
 
 def last_part(name: str) -> str:
     """Returns the file name at the end of a URL or path."""
-    return PurePosixPath(unquote(_PARAMETERS.split(name)[0] if "://" in name else name)).name
+    path = name
+    if "://" in name:
+        path = _PARAMETERS.split(name)[0]
+    return PurePosixPath(unquote(path)).name
 
 
 def _is_address(name: str) -> bool:

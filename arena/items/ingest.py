@@ -6,6 +6,7 @@ unchanged. Importing the same file twice changes nothing.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 from sqlalchemy import Connection, Table, insert, or_, select, update
 
@@ -14,7 +15,7 @@ from arena.items.store import ANSWER, BANK_VERSION, FAMILY, IMAGE, ITEM, MODEL, 
 from arena.thinking import split_thinking
 from arena.types import SourceKind, item_key
 
-_CORRECTED = ("caption", "credit", "licence")
+_CORRECTED_FIELDS = ("caption", "credit", "licence")
 """The fields of a known item's images that an import corrects."""
 
 
@@ -52,6 +53,7 @@ class ItemDraft:
 
     @property
     def key(self) -> str:
+        """The item's public id."""
         return item_key(self.instruction, [image.key for image in self.images])
 
 
@@ -68,6 +70,13 @@ class Changes:
     pictures_new: int = 0
 
 
+class _NewAnswer(NamedTuple):
+    item_id: int
+    model_id: int
+    text: str
+    """As the model wrote it, with its thinking."""
+
+
 class Ingest:
     """Changes to the item bank of one database."""
 
@@ -82,19 +91,20 @@ class Ingest:
         changes = Changes()
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
-            source_id = _source(connection, source, kind)
-            models = _codes(
-                connection, MODEL, sorted({name for draft in drafts for name in draft.answers})
-            )
+            source_id = _source_id(connection, source, kind)
+            names = {name for draft in drafts for name in draft.answers}
+            models = _codes(connection, MODEL, sorted(names))
             families = _codes(connection, FAMILY, sorted({draft.family for draft in drafts}))
-            answers: list[tuple[int, int, str]] = []
-            first = {draft.key: draft for draft in reversed(drafts)}
+            answers: list[_NewAnswer] = []
+            seen_keys: set[str] = set()
             for draft in drafts:
-                corrects = first[draft.key] is draft
-                item_id = _item(
-                    connection, source_id, families[draft.family], draft, changes, corrects
-                )
-                answers += [(item_id, models[model], text) for model, text in draft.answers.items()]
+                key = draft.key
+                is_first = key not in seen_keys
+                seen_keys.add(key)
+                family_id = families[draft.family]
+                item_id = _add_item(connection, source_id, family_id, draft, changes, is_first)
+                for model, text in draft.answers.items():
+                    answers.append(_NewAnswer(item_id, models[model], text))
             _add_answers(connection, answers, None, changes)
             bump_counter(connection, BANK_VERSION)
         return changes
@@ -110,14 +120,14 @@ class Ingest:
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
             model_id = _codes(connection, MODEL, [model])[model]
-            file_of_model = insert(PREDICTIONS).values(
+            insert_file = insert(PREDICTIONS).values(
                 model_id=model_id, file=file, imported_at=now()
             )
-            predictions = connection.scalar(file_of_model.returning(PREDICTIONS.c.id))
-            of_model = [(item_id, model_id, text) for item_id, text in answers.items()]
-            _add_answers(connection, of_model, predictions, changes, cut)
+            predictions_id = connection.scalar(insert_file.returning(PREDICTIONS.c.id))
+            new_answers = [_NewAnswer(item, model_id, text) for item, text in answers.items()]
+            _add_answers(connection, new_answers, predictions_id, changes, cut)
             if changes.answers_new == 0:
-                connection.execute(PREDICTIONS.delete().where(PREDICTIONS.c.id == predictions))
+                connection.execute(PREDICTIONS.delete().where(PREDICTIONS.c.id == predictions_id))
             bump_counter(connection, BANK_VERSION)
         return changes
 
@@ -142,16 +152,20 @@ class Ingest:
                     f"Several models have a file named {file!r}: {', '.join(models)}. Choose one with --model."
                 )
             ids = [row.id for row in rows]
-            moment = now()
-            answers = update(ANSWER).where(
-                ANSWER.c.predictions_id.in_(ids), ANSWER.c.withdrawn_at.is_(None)
+            withdrawn_at = now()
+            withdraw_answers = (
+                update(ANSWER)
+                .where(ANSWER.c.predictions_id.in_(ids), ANSWER.c.withdrawn_at.is_(None))
+                .values(withdrawn_at=withdrawn_at)
             )
-            gone = connection.execute(answers.values(withdrawn_at=moment)).rowcount
+            withdrawn_answers = connection.execute(withdraw_answers).rowcount
             connection.execute(
-                update(PREDICTIONS).where(PREDICTIONS.c.id.in_(ids)).values(withdrawn_at=moment)
+                update(PREDICTIONS)
+                .where(PREDICTIONS.c.id.in_(ids))
+                .values(withdrawn_at=withdrawn_at)
             )
             bump_counter(connection, BANK_VERSION)
-        return gone
+        return withdrawn_answers
 
     def rename(self, model: str, display: str) -> None:
         """Shows a model under another name. Raises IngestError for a bad or taken one, or an unknown model."""
@@ -160,12 +174,12 @@ class Ingest:
             raise IngestError("The new name is empty. Give the model a name.")
         _check_readable(display)
         with self._database.write() as connection:
-            taken = connection.scalar(
+            owner = connection.scalar(
                 select(MODEL.c.name).where(MODEL.c.display == display, MODEL.c.name != model)
             )
-            if taken:
+            if owner:
                 raise IngestError(
-                    f"The name {display!r} is already taken by {taken!r}. Choose another."
+                    f"The name {display!r} is already taken by {owner!r}. Choose another."
                 )
             _change_model(connection, model, display=display)
             bump_counter(connection, BANK_VERSION)
@@ -177,7 +191,8 @@ class Ingest:
             bump_counter(connection, BANK_VERSION)
 
 
-def _source(connection: Connection, name: str, kind: SourceKind) -> int:
+def _source_id(connection: Connection, name: str, kind: SourceKind) -> int:
+    """Returns a source's id, adding the source if it is new. Raises IngestError for another kind."""
     row = connection.execute(select(SOURCE).where(SOURCE.c.name == name)).one_or_none()
     if row is None:
         return connection.execute(
@@ -190,22 +205,23 @@ def _source(connection: Connection, name: str, kind: SourceKind) -> int:
 
 
 def _codes(connection: Connection, table: Table, names: Sequence[str]) -> dict[str, int]:
-    """Returns the integer codes of names in a table of names; new names get the next codes."""
-    known = {
-        row.name: row.id for row in connection.execute(select(table).where(table.c.name.in_(names)))
-    }
+    """Returns the ids of names in a table of names, adding the new ones. Raises IngestError for a bad model name."""
+    query = select(table).where(table.c.name.in_(names))
+    codes = {row.name: row.id for row in connection.execute(query)}
     for name in names:
-        if name not in known:
-            if table is MODEL:
-                _check_model_name(connection, name)
-            values = {"name": name, "display": name} if table is MODEL else {"name": name}
-            known[name] = connection.execute(
-                insert(table).values(values).returning(table.c.id)
-            ).scalar_one()
-    return known
+        if name in codes:
+            continue
+        values = {"name": name}
+        if table is MODEL:
+            _check_model_name(connection, name)
+            values["display"] = name
+        insert_name = insert(table).values(values).returning(table.c.id)
+        codes[name] = connection.execute(insert_name).scalar_one()
+    return codes
 
 
 def _check_model_name(connection: Connection, name: str) -> None:
+    """Raises IngestError for an empty, unreadable or taken name."""
     if not name.strip():
         raise IngestError("A model has no name. Name the model of every answer.")
     _check_readable(name)
@@ -224,15 +240,18 @@ def _check_readable(name: str) -> None:
         )
 
 
-def _item(
+def _add_item(
     connection: Connection,
     source_id: int,
     family_id: int,
     draft: ItemDraft,
     changes: Changes,
-    corrects: bool,
+    is_first: bool,
 ) -> int:
-    """Adds an item, or a known item's missing pictures; with `corrects`, corrects it too. Returns its id."""
+    """Adds an item, or a known item's missing pictures; the first draft of an item corrects it too. Returns its id.
+
+    Raises IngestError if it belongs to another source, or has another family.
+    """
     key = draft.key
     known = connection.execute(
         select(ITEM.c.id, ITEM.c.source_id).where(ITEM.c.key == key)
@@ -240,20 +259,7 @@ def _item(
     if known is None:
         changes.items_new += 1
         changes.pictures_new += sum(image.sha256 is not None for image in draft.images)
-        values = {
-            "key": key,
-            "source_id": source_id,
-            "family_id": family_id,
-            "instruction": draft.instruction,
-        }
-        new = insert(ITEM).values(**values, multi=len(draft.images) > 1).returning(ITEM.c.id)
-        item = connection.execute(new).scalar_one()
-        images = [
-            {"item_id": item, "position": place, **asdict(image)}
-            for place, image in enumerate(draft.images)
-        ]
-        connection.execute(insert(IMAGE), images)
-        return item
+        return _insert_item(connection, source_id, family_id, draft)
     if known.source_id != source_id:
         other = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.id == known.source_id))
         raise IngestError(
@@ -261,63 +267,92 @@ def _item(
             "Import it under that --name, or leave it out."
         )
     changes.items_known += 1
-    for position, image in enumerate(draft.images):
-        if image.sha256 is not None:
-            lacks = (
-                (IMAGE.c.item_id == known.id)
-                & (IMAGE.c.position == position)
-                & IMAGE.c.sha256.is_(None)
-            )
-            filled = (
-                update(IMAGE)
-                .where(lacks)
-                .values(sha256=image.sha256, suffix=image.suffix, look=image.look)
-            )
-            changes.pictures_new += connection.execute(filled).rowcount
-    if corrects:
-        _correct(connection, known.id, draft, changes)
+    changes.pictures_new += _add_missing_pictures(connection, known.id, draft)
+    if is_first:
+        _correct_item(connection, known.id, draft, changes)
     return known.id
 
 
-def _correct(connection: Connection, item_id: int, draft: ItemDraft, changes: Changes) -> None:
-    """Stores the captions, credits and licences of a draft that differ; an empty one changes nothing."""
+def _insert_item(connection: Connection, source_id: int, family_id: int, draft: ItemDraft) -> int:
+    insert_item = insert(ITEM).values(
+        key=draft.key,
+        source_id=source_id,
+        family_id=family_id,
+        instruction=draft.instruction,
+        multi=len(draft.images) > 1,
+    )
+    item_id = connection.execute(insert_item.returning(ITEM.c.id)).scalar_one()
+    images = [
+        {"item_id": item_id, "position": position, **asdict(image)}
+        for position, image in enumerate(draft.images)
+    ]
+    connection.execute(insert(IMAGE), images)
+    return item_id
+
+
+def _add_missing_pictures(connection: Connection, item_id: int, draft: ItemDraft) -> int:
+    """Stores the pictures of a draft that its known item lacks; returns their number."""
+    added = 0
+    for position, image in enumerate(draft.images):
+        if image.sha256 is None:
+            continue
+        add_picture = (
+            update(IMAGE)
+            .where(
+                IMAGE.c.item_id == item_id,
+                IMAGE.c.position == position,
+                IMAGE.c.sha256.is_(None),
+            )
+            .values(sha256=image.sha256, suffix=image.suffix, look=image.look)
+        )
+        added += connection.execute(add_picture).rowcount
+    return added
+
+
+def _correct_item(connection: Connection, item_id: int, draft: ItemDraft, changes: Changes) -> None:
+    """Stores the captions, credits and licences of a draft that differ; an empty one changes nothing.
+
+    Raises IngestError for another family.
+    """
     family = connection.scalar(select(FAMILY.c.name).join(ITEM).where(ITEM.c.id == item_id))
     if family != draft.family:
         raise IngestError(
             f"The item {draft.key} ({draft.instruction[:60]!r}) has votes under the family {family!r}, but "
             f"the file says {draft.family!r}. Write {family!r} in the file, or leave the item out."
         )
-    corrected = 0
+    corrected_images = 0
     for position, image in enumerate(draft.images):
-        texts = {name: getattr(image, name) for name in _CORRECTED if getattr(image, name)}
+        texts = {name: getattr(image, name) for name in _CORRECTED_FIELDS if getattr(image, name)}
         if texts:
             differs = or_(*(IMAGE.c[name] != text for name, text in texts.items()))
-            stored = update(IMAGE).where(
-                IMAGE.c.item_id == item_id, IMAGE.c.position == position, differs
+            correct_image = (
+                update(IMAGE)
+                .where(IMAGE.c.item_id == item_id, IMAGE.c.position == position, differs)
+                .values(texts)
             )
-            corrected += connection.execute(stored.values(texts)).rowcount
-    changes.items_corrected += corrected > 0
+            corrected_images += connection.execute(correct_image).rowcount
+    if corrected_images:
+        changes.items_corrected += 1
 
 
 def _add_answers(
     connection: Connection,
-    answers: Sequence[tuple[int, int, str]],
-    predictions: int | None,
+    answers: Sequence[_NewAnswer],
+    predictions_id: int | None,
     changes: Changes,
     cut: Collection[int] = (),
 ) -> None:
-    """Adds new answers (item id, model id, text). Raises IngestError if another answer exists.
+    """Adds new answers. Raises IngestError if another answer exists.
 
     Thinking is stored separately; `cut`: items with answers that ended at the limit of tokens.
     """
-    items = [item_id for item_id, _, _ in answers]
-    near = ANSWER.c.item_id.between(
-        min(items, default=0), max(items, default=0)
-    ) & ANSWER.c.withdrawn_at.is_(None)
-    rows = connection.execute(
-        select(ANSWER.c.item_id, ANSWER.c.model_id, ANSWER.c.text).where(near)
+    items = [answer.item_id for answer in answers]
+    # a range of items, since a statement can't name thousands of them
+    in_use = select(ANSWER.c.item_id, ANSWER.c.model_id, ANSWER.c.text).where(
+        ANSWER.c.item_id.between(min(items, default=0), max(items, default=0)),
+        ANSWER.c.withdrawn_at.is_(None),
     )
-    known = {(row.item_id, row.model_id): row.text for row in rows}
+    known = {(row.item_id, row.model_id): row.text for row in connection.execute(in_use)}
     new = []
     for item_id, model_id, whole in answers:
         thinking, text = split_thinking(whole)
@@ -327,7 +362,7 @@ def _add_answers(
                 {
                     "item_id": item_id,
                     "model_id": model_id,
-                    "predictions_id": predictions,
+                    "predictions_id": predictions_id,
                     "text": text,
                     "thinking": thinking or None,
                     "cut": item_id in cut,
@@ -336,20 +371,22 @@ def _add_answers(
         elif known[item_id, model_id] in (text, whole):
             changes.answers_known += 1
         else:
-            raise _other_answer(connection, item_id, model_id, predictions is not None)
+            is_predictions = predictions_id is not None
+            raise _other_answer_error(connection, item_id, model_id, is_predictions)
     changes.answers_new += len(new)
     if new:
         connection.execute(insert(ANSWER), new)
 
 
-def _other_answer(
+def _other_answer_error(
     connection: Connection, item_id: int, model_id: int, is_predictions: bool
 ) -> IngestError:
+    """Returns the error for a second answer of a model to an item, in a predictions file or beside the items."""
     item = connection.execute(
         select(ITEM.c.key, ITEM.c.instruction).where(ITEM.c.id == item_id)
     ).one()
     name = connection.scalar(select(MODEL.c.name).where(MODEL.c.id == model_id))
-    of_item = f"the item {item.key} ({item.instruction[:60]!r})"
+    item_text = f"the item {item.key} ({item.instruction[:60]!r})"
     files = select(PREDICTIONS.c.file).select_from(ANSWER).outerjoin(PREDICTIONS)
     in_use = files.where(
         ANSWER.c.item_id == item_id,
@@ -359,24 +396,27 @@ def _other_answer(
     earlier = connection.execute(in_use).one_or_none()
     if earlier is None:
         return IngestError(
-            f"The rows have two different answers from {name!r} to {of_item}. Keep one."
+            f"The rows have two different answers from {name!r} to {item_text}. Keep one."
         )
-    mend = (
-        "choose another --model"
-        if is_predictions
-        else "put the earlier answer into the file, or leave the item out"
-    )
+    other_way = "put the earlier answer into the file, or leave the item out"
+    if is_predictions:
+        other_way = "choose another --model"
     if earlier.file:
-        mend = f"Withdraw the earlier file first (`items withdraw {earlier.file}`), or {mend}"
+        advice = (
+            f"Withdraw the earlier file first (`items withdraw {earlier.file}`), or {other_way}"
+        )
     else:
-        mend = f"It came with the items and can't be withdrawn. {mend[0].upper()}{mend[1:]}"
+        sentence = other_way[0].upper() + other_way[1:]
+        advice = f"It came with the items and can't be withdrawn. {sentence}"
     return IngestError(
-        f"{name!r} already has another answer to {of_item}. Nothing was imported. {mend}."
+        f"{name!r} already has another answer to {item_text}. Nothing was imported. {advice}."
     )
 
 
 def _change_model(connection: Connection, name: str, **values) -> None:
-    if connection.execute(update(MODEL).where(MODEL.c.name == name).values(**values)).rowcount == 0:
+    """Changes columns of a model. Raises IngestError for an unknown one."""
+    change = update(MODEL).where(MODEL.c.name == name).values(**values)
+    if connection.execute(change).rowcount == 0:
         raise IngestError(
             f"There's no model named {name!r}. To see the models: python -m arena models list"
         )

@@ -5,7 +5,7 @@ The same content is the same item in any file (`types.item_key`). `ingest.py` ch
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from threading import Lock
 from typing import Literal, NamedTuple
@@ -52,6 +52,7 @@ MODEL = Table(
     Column("display", Text, nullable=False, unique=True),
     Column("retired_at", Moment),
 )
+"""Models by their own names; pages show `display`."""
 ITEM = Table(
     "item",
     METADATA,
@@ -118,8 +119,8 @@ HIDDEN_ITEM = Table(
 )
 """Items that operators took out of sampling; their votes stay."""
 
-_SOURCES = select(SOURCE).order_by(SOURCE.c.id)
-_ANSWERS = select(ANSWER.c.id, ANSWER.c.text, ANSWER.c.thinking, ANSWER.c.cut).where(
+_SOURCES_QUERY = select(SOURCE).order_by(SOURCE.c.id)
+_ANSWERS_QUERY = select(ANSWER.c.id, ANSWER.c.text, ANSWER.c.thinking, ANSWER.c.cut).where(
     ANSWER.c.id.in_(bindparam("answers", expanding=True))
 )
 
@@ -182,13 +183,13 @@ class Bank:
     sources: tuple[Source, ...]
     items: Mapping[int, Item]
     states: Mapping[int, Counter[ItemState]]
-    """The number of items in each state, by the source's id."""
+    """How many items are in each state, by the source's id."""
     hidden_pictures: frozenset[str]
     """The hashes of pictures that only hidden items have."""
 
     @property
     def missing(self) -> int:
-        """Items left out because an image is missing."""
+        """The number of items left out because an image is missing."""
         return sum(states["without picture"] for states in self.states.values())
 
     def states_of(self, kinds: Sequence[SourceKind]) -> Counter[ItemState]:
@@ -200,15 +201,15 @@ class Bank:
         return total
 
     def by_key(self, key: str) -> Item | None:
+        """Returns the item with this public id; None if it can't be shown."""
         return next((item for item in self.items.values() if item.key == key), None)
 
     def checks(self, source: str = "") -> list[Item]:
-        """Returns the check items of a source, or of all sources without its name."""
-        ids = {
-            origin.id
-            for origin in self.sources
-            if origin.kind == "check" and source in ("", origin.name)
-        }
+        """Returns the check items of the source of this name; without a name, of all sources."""
+        ids = set()
+        for check_source in self.sources:
+            if check_source.kind == "check" and source in ("", check_source.name):
+                ids.add(check_source.id)
         return [item for item in self.items.values() if item.source in ids]
 
 
@@ -216,33 +217,34 @@ class ItemBank:
     """Reader of one database's item bank; `image_hosts`: the hosts whose remote images a browser may load."""
 
     CHECK_SECONDS = 2.0
+    """How long a snapshot is taken for current."""
 
     def __init__(self, database: Database, image_hosts: Sequence[str] = ()) -> None:
         self._database = database
         self._hosts = tuple(image_hosts)
         self._lock = Lock()
         self._bank: Bank | None = None
-        self._checked = 0.0
+        self._checked_at = 0.0
 
     def __reduce__(self) -> tuple[object, ...]:
         return ItemBank, (self._database, self._hosts)
 
     def bank(self) -> Bank:
-        """The current snapshot; changes by other processes are seen within CHECK_SECONDS."""
+        """Returns the current snapshot; changes by other processes are seen within CHECK_SECONDS."""
         with self._lock:
-            if self._bank is not None and time.monotonic() - self._checked < self.CHECK_SECONDS:
+            if self._bank is not None and time.monotonic() - self._checked_at < self.CHECK_SECONDS:
                 return self._bank
             with self._database.read() as connection:
                 version = counter(connection, BANK_VERSION)
                 if self._bank is None or self._bank.version != version:
                     self._bank = load_bank(connection, self._hosts)
-            self._checked = time.monotonic()
+            self._checked_at = time.monotonic()
             return self._bank
 
     def shown_answers(self, answers: Sequence[int]) -> tuple[ShownAnswer, ...]:
         """Returns answers by id as people read them, in the same order."""
         with self._database.read() as connection:
-            rows = connection.execute(_ANSWERS, {"answers": answers})
+            rows = connection.execute(_ANSWERS_QUERY, {"answers": answers})
             by_id = {row.id: ShownAnswer(row.text, row.thinking or "", row.cut) for row in rows}
         return tuple(by_id[answer] for answer in answers)
 
@@ -276,8 +278,9 @@ class ItemBank:
         return [KnownModel(row.name, row.display, row.retired_at is not None) for row in rows]
 
     def is_model(self, name: str, closed: Collection[str]) -> bool:
-        """Returns whether a model has this name or display name; a model that only answers in `closed` sources doesn't
-        count.
+        """Returns whether a model has this name or display name.
+
+        A model with answers in `closed` sources only doesn't count, so that nobody learns of it.
         """
         models = select(MODEL.c.id).where((MODEL.c.name == name) | (MODEL.c.display == name))
         sources = (
@@ -290,11 +293,13 @@ class ItemBank:
         with self._database.read() as connection:
             if connection.scalar(models) is None:
                 return False
-            answers_in = set(connection.scalars(sources))
-        return not answers_in or not answers_in <= set(closed)
+            answered_sources = set(connection.scalars(sources))
+        has_no_answers = not answered_sources
+        has_open_answers = bool(answered_sources - set(closed))
+        return has_no_answers or has_open_answers
 
-    def answered_by(self, model: str) -> frozenset[int]:
-        """Returns the ids of items with an answer in use by a model."""
+    def answered_items(self, model: str) -> frozenset[int]:
+        """Returns the ids of the items to which a model has an answer in use."""
         query = select(ANSWER.c.item_id).join(MODEL, MODEL.c.id == ANSWER.c.model_id)
         with self._database.read() as connection:
             in_use = query.where(MODEL.c.name == model, ANSWER.c.withdrawn_at.is_(None))
@@ -332,7 +337,7 @@ def model_names(connection: Connection) -> dict[int, str]:
 
 def sources_of(connection: Connection) -> tuple[Source, ...]:
     """Returns every source, in the order of its first import."""
-    rows = connection.execute(_SOURCES)
+    rows = connection.execute(_SOURCES_QUERY)
     return tuple(Source(id=row.id, name=row.name, kind=row.kind) for row in rows)
 
 
@@ -340,24 +345,9 @@ def load_bank(connection: Connection, hosts: Sequence[str]) -> Bank:
     """Reads the current bank; `hosts`: the hosts that a browser may load images from."""
     version = counter(connection, BANK_VERSION)
     families = {row.id: row.name for row in connection.execute(select(FAMILY))}
-    images = grouped(
-        (row.item_id, Image(row.sha256, row.suffix, row.url, row.caption, row.credit, row.licence))
-        for row in connection.execute(select(IMAGE).order_by(IMAGE.c.item_id, IMAGE.c.position))
-    )
-    query = (
-        select(ANSWER.c.item_id, ANSWER.c.model_id, ANSWER.c.id)
-        .join(MODEL, MODEL.c.id == ANSWER.c.model_id)
-        .where(ANSWER.c.withdrawn_at.is_(None), MODEL.c.retired_at.is_(None))
-        .order_by(ANSWER.c.item_id, ANSWER.c.model_id)
-    )
-    contestants = grouped(
-        (row.item_id, Contestant(row.model_id, row.id)) for row in connection.execute(query)
-    )
+    images = _images_by_item(connection)
+    contestants = _contestants_by_item(connection)
     hidden = frozenset(connection.scalars(select(HIDDEN_ITEM.c.item_id)))
-    hidden_pictures = {
-        image.sha256 for item in hidden for image in images.pop(item) if image.sha256
-    }
-    hidden_pictures.difference_update(image.sha256 for item in images.values() for image in item)
     states: defaultdict[int, Counter[ItemState]] = defaultdict(Counter)
     items = {}
     for row in connection.execute(select(ITEM).order_by(ITEM.c.id)):
@@ -382,8 +372,38 @@ def load_bank(connection: Connection, hosts: Sequence[str]) -> Bank:
         sources=sources,
         items=items,
         states={source.id: states[source.id] for source in sources},
-        hidden_pictures=frozenset(hidden_pictures),
+        hidden_pictures=_hidden_pictures(images, hidden),
     )
+
+
+def _images_by_item(connection: Connection) -> dict[int, list[Image]]:
+    rows = connection.execute(select(IMAGE).order_by(IMAGE.c.item_id, IMAGE.c.position))
+    return grouped(
+        (row.item_id, Image(row.sha256, row.suffix, row.url, row.caption, row.credit, row.licence))
+        for row in rows
+    )
+
+
+def _contestants_by_item(connection: Connection) -> dict[int, list[Contestant]]:
+    """Returns the answers in use, by models that aren't retired."""
+    query = (
+        select(ANSWER.c.item_id, ANSWER.c.model_id, ANSWER.c.id)
+        .join(MODEL, MODEL.c.id == ANSWER.c.model_id)
+        .where(ANSWER.c.withdrawn_at.is_(None), MODEL.c.retired_at.is_(None))
+        .order_by(ANSWER.c.item_id, ANSWER.c.model_id)
+    )
+    rows = connection.execute(query)
+    return grouped((row.item_id, Contestant(row.model_id, row.id)) for row in rows)
+
+
+def _hidden_pictures(images: Mapping[int, Sequence[Image]], hidden: Set[int]) -> frozenset[str]:
+    """Returns the hashes of pictures that only hidden items have."""
+    of_hidden: set[str] = set()
+    of_others: set[str] = set()
+    for item, item_images in images.items():
+        hashes = of_hidden if item in hidden else of_others
+        hashes.update(image.sha256 for image in item_images if image.sha256)
+    return frozenset(of_hidden - of_others)
 
 
 def _state(item: Item, hosts: Sequence[str]) -> ItemState:
@@ -395,9 +415,9 @@ def _state(item: Item, hosts: Sequence[str]) -> ItemState:
 
 def can_show(image: Image, hosts: Sequence[str]) -> bool:
     """Returns whether a browser can show the image: it is stored here, or on a host that the operator allows."""
-    return image.sha256 is not None or (
-        image.url is not None and urlsplit(image.url).hostname in hosts
-    )
+    if image.sha256 is not None:
+        return True
+    return image.url is not None and urlsplit(image.url).hostname in hosts
 
 
 _LACKS: Mapping[ItemState, str] = {
@@ -409,11 +429,14 @@ _LACKS: Mapping[ItemState, str] = {
 
 def shown_text(states: Counter[ItemState]) -> str:
     """Returns a sentence with the number of items that can be shown, and the needs of the others."""
-    count = f"{states['ready']:,} of {states.total():,} can be shown"
+    sentence = f"{states['ready']:,} of {states.total():,} can be shown"
     lacks = lacks_text(states)
-    return f"{count}: {lacks}." if lacks else f"{count}."
+    if lacks:
+        sentence += f": {lacks}"
+    return f"{sentence}."
 
 
 def lacks_text(states: Counter[ItemState]) -> str:
-    """Returns the number of items in each state that hides them from voters, in words; empty if there are none."""
-    return "; ".join(f"{states[state]:,} {text}" for state, text in _LACKS.items() if states[state])
+    """Returns the number of items in each state that hides them from voters, in words; "" if there are none."""
+    parts = [f"{states[state]:,} {text}" for state, text in _LACKS.items() if states[state]]
+    return "; ".join(parts)

@@ -17,7 +17,7 @@ from arena.battles.vote_table import COLUMNS, LIVE_OWN, OUTSIDE, rows_of, values
 from arena.database import EPOCH
 from arena.fraud.flags import VoterMarks
 from arena.imports.tables import ImportedSource
-from arena.imports.vote_columns import NOT_TOLD, ImportedVotes
+from arena.imports.vote_columns import UNKNOWN_CODE, ImportedVotes
 from arena.leaderboard.board import NO_COUNTS, BoardKey, Counts, ExcludedVotes, ImportSummary
 from arena.leaderboard.statistics import POINTS_IN_TIME, BoardVotes, Crowd, History, history
 from arena.ratings.votes import Codes, Floats, Outcome, Votes
@@ -44,7 +44,7 @@ def frames_of(cast: pd.DataFrame, imported: ImportedVotes | None, key: BoardKey)
     """Returns the votes of a board's kind."""
     if key.kind == "imported":
         return BoardFrames(cast.iloc[:0], imported and imported.own_boards)
-    return BoardFrames(cast, imported.beside if imported and key.kind == "bank" else None)
+    return BoardFrames(cast, imported.bank_boards if imported and key.kind == "bank" else None)
 
 
 def board_mask(votes: pd.DataFrame, key: BoardKey) -> Mask:
@@ -55,7 +55,7 @@ def board_mask(votes: pd.DataFrame, key: BoardKey) -> Mask:
         mask &= values(votes, "family") == key.family
     if key.dated:
         voted_at = values(votes, "voted_at")
-        mask &= voted_at != NOT_TOLD
+        mask &= voted_at != UNKNOWN_CODE
         if key.since is not None:
             mask &= voted_at >= _midnight(key.since)
         if key.until is not None:
@@ -65,9 +65,11 @@ def board_mask(votes: pd.DataFrame, key: BoardKey) -> Mask:
 
 def counted_mask(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Mask:
     """Returns the mask of the votes cast here that a board counts."""
-    mask = board_mask(votes, key) & (values(votes, "outside") == _RANKED) & marks.counting(votes)
+    mask = (
+        board_mask(votes, key) & (values(votes, "outside") == _RANKED) & marks.counted_mask(votes)
+    )
     if key.unflagged:
-        mask &= ~marks.flagged(votes) & ~marks.of_crowd(votes).votes
+        mask &= ~marks.flagged_mask(votes) & ~marks.crowd_votes(votes).mask
     return mask
 
 
@@ -140,10 +142,10 @@ def tally(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Tally:
     on_board = board_mask(votes, key)
     outside = values(votes, "outside")
     ranked = on_board & (outside == _RANKED)
-    counting = marks.counting(votes)
-    flagged = ranked & counting & marks.flagged(votes)
-    crowd = marks.of_crowd(votes)
-    of_crowd = ranked & counting & crowd.votes
+    counting = marks.counted_mask(votes)
+    flagged = ranked & counting & marks.flagged_mask(votes)
+    crowd = marks.crowd_votes(votes)
+    of_crowd = ranked & counting & crowd.mask
     return Tally(
         counts=counts_of(votes, counted_mask(votes, key, marks)),
         flagged_voters=frozenset(np.unique(values(votes, "voter")[flagged]).tolist()),
@@ -238,8 +240,8 @@ def import_summary(
         repeated=int((repeated & ~alone).sum()),
         named=int(values(counted, "named").sum()),
         no_item=int((values(counted, "item") < 0).sum()),
-        no_voter=int((values(counted, "voter") == NOT_TOLD).sum()),
-        no_time=int((values(counted, "voted_at") == NOT_TOLD).sum()),
+        no_voter=int((values(counted, "voter") == UNKNOWN_CODE).sum()),
+        no_time=int((values(counted, "voted_at") == UNKNOWN_CODE).sum()),
         no_images=int(values(counted, "no_images").sum()),
     )
 
@@ -252,7 +254,7 @@ def votes_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks, judged: bool
     voter = values(votes, "voter")
     tied = values(votes, "tied")
     codes = _codes(values(votes, "winner"), values(votes, "loser"))
-    has_voter = voter != NOT_TOLD
+    has_voter = voter != UNKNOWN_CODE
     people, votes_of_each = np.unique(voter[has_voter], return_counts=True)
     # Codes below 0 are imported votes without an item, and battles on own images, which are items themselves.
     is_known = (item > 0) | (values(votes, "source") == LIVE_OWN)
@@ -284,7 +286,7 @@ def votes_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks, judged: bool
 def history_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks) -> History:
     """Returns the ratings of a board day by day, from the votes that have a time."""
     votes = _all_counted(frames, key, marks)
-    votes = rows_of(votes, values(votes, "voted_at") != NOT_TOLD)
+    votes = rows_of(votes, values(votes, "voted_at") != UNKNOWN_CODE)
     days, day = np.unique(values(votes, "voted_at") // _DAY_MICROSECONDS, return_inverse=True)
     points = np.linspace(0, len(days) - 1, min(len(days), POINTS_IN_TIME)).round().astype(int)
     point = np.searchsorted(points, day)  # a vote is first in the ratings at the next chosen day

@@ -95,20 +95,20 @@ def _with_statistics(
     )
 
 
-class _Extremes(NamedTuple):
+class _ExtremeItems(NamedTuple):
     """A model's items with its best and its worst shares."""
 
     best: tuple[ItemShare, ...] = ()
     worst: tuple[ItemShare, ...] = ()
 
 
-def _extremes(board: Board, place: int) -> _Extremes:
+def _extremes(board: Board, place: int) -> _ExtremeItems:
     """Returns the items with the extreme shares, by the end of each share's interval that is nearer to a half."""
     assert board.statistics is not None
     board_votes = board.statistics.board_votes
     votes = board_votes.votes
     if votes.items is None:
-        return _Extremes()
+        return _ExtremeItems()
     is_of_model = (votes.a == place) | (votes.b == place)
     is_decided = votes.outcome != Outcome.TIE
     # Item 0 stands for unknown items, and here for votes that don't count too.
@@ -124,4 +124,4 @@ def _extremes(board: Board, place: int) -> _Extremes:
     lost = [item for item in candidates if 2 * item.share.hits < item.share.n]
     won.sort(key=lambda item: -item.share.low)
     lost.sort(key=lambda item: item.share.high)
-    return _Extremes(best=tuple(won[:MOST_ITEMS]), worst=tuple(lost[:MOST_ITEMS]))
+    return _ExtremeItems(best=tuple(won[:MOST_ITEMS]), worst=tuple(lost[:MOST_ITEMS]))

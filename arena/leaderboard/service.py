@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from sqlalchemy import Connection, select
 
-from arena.battles.settlements import extend_record, read_record, source_board
+from arena.battles.settlements import extend_record, read_record, source_board_name
 from arena.battles.vote_table import VoteTable, rows_of, values
 from arena.campaign_battles.spec import closed_sources
 from arena.database import Database
@@ -494,7 +494,7 @@ def record_name(connection: Connection, key: BoardKey, rule: CountRule) -> str |
     name = key.source  # Live sources have a number only.
     if source:
         name = connection.scalar(select(source.name).where(source.id == key.source))
-    return source_board(key.kind, key.multi, rule, str(name))
+    return source_board_name(key.kind, key.multi, rule, str(name))
 
 
 def _log_error(job: "Future[Any]") -> None:

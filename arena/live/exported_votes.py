@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Row, Select, case, func, literal, null, select
 
-from arena.battles.tables import BATTLE, IS_LIVE, RANKED, SEAT, TURN
+from arena.battles.tables import BATTLE, IS_LIVE, IS_RANKED, SEAT, TURN
 from arena.formats.base import Vote
 from arena.items.store import ANSWER, FAMILY, ITEM, SOURCE
 from arena.live.votes import LIVE_SOURCES
 from arena.thinking import word_count
 
-_COMMON = (
+_COMMON_COLUMNS = (
     BATTLE.c.id.label("battle_id"),
     BATTLE.c.choice,
     BATTLE.c.model_a,
@@ -27,7 +27,7 @@ _COMMON = (
     BATTLE.c.answer_b,
 )
 
-_CONFIRMED = select(SEAT.c.id).where(SEAT.c.confirmation == "confirmed")
+_CONFIRMED_SEATS = select(SEAT.c.id).where(SEAT.c.confirmation == "confirmed")
 
 
 def bank_votes() -> Select:
@@ -36,7 +36,7 @@ def bank_votes() -> Select:
     Votes of a platform's workers are included once its list confirms them.
     """
     query = select(
-        *_COMMON,
+        *_COMMON_COLUMNS,
         literal("bank").label("kind"),
         ITEM.c.id.label("item_id"),
         ITEM.c.key,
@@ -45,9 +45,9 @@ def bank_votes() -> Select:
         SOURCE.c.name.label("source"),
     )
     return query.where(
-        RANKED,
+        IS_RANKED,
         ~IS_LIVE,
-        BATTLE.c.seat_id.is_(None) | BATTLE.c.seat_id.in_(_CONFIRMED),
+        BATTLE.c.seat_id.is_(None) | BATTLE.c.seat_id.in_(_CONFIRMED_SEATS),
         ITEM.c.id == BATTLE.c.item_id,
         FAMILY.c.id == ITEM.c.family_id,
         SOURCE.c.id == ITEM.c.source_id,
@@ -57,19 +57,19 @@ def bank_votes() -> Select:
 
 def live_votes() -> Select:
     """Returns a SELECT of the ranked live votes in the same columns; their key is the bank's item, if there is one."""
-    own, items = (source.label for source in LIVE_SOURCES)
+    own, items = LIVE_SOURCES
     turns = select(func.count()).where(TURN.c.battle_id == BATTLE.c.id).correlate(BATTLE)
     query = select(
-        *_COMMON,
+        *_COMMON_COLUMNS,
         literal("live").label("kind"),
         ITEM.c.id.label("item_id"),
         ITEM.c.key,
         null().label("family"),
         turns.scalar_subquery().label("turns"),
-        case((BATTLE.c.item_id.is_(None), own), else_=items).label("source"),
+        case((BATTLE.c.item_id.is_(None), own.label), else_=items.label).label("source"),
     )
     joined = BATTLE.outerjoin(ITEM, ITEM.c.id == BATTLE.c.item_id)
-    ranked = query.select_from(joined).where(RANKED, IS_LIVE)
+    ranked = query.select_from(joined).where(IS_RANKED, IS_LIVE)
     return ranked.order_by(BATTLE.c.final_number)
 
 
@@ -78,6 +78,14 @@ class AnswerMarks(NamedTuple):
 
     words_thought: int = 0
     cut: bool = False
+    """Whether the answer ended at the limit of tokens."""
+
+
+class SideMarks(NamedTuple):
+    """The marks of a vote's two answers."""
+
+    a: AnswerMarks = AnswerMarks()
+    b: AnswerMarks = AnswerMarks()
 
 
 @dataclass(frozen=True)
@@ -86,32 +94,35 @@ class ExportedMarks:
 
     stored: Mapping[int, AnswerMarks]
     """The marks of stored answers, by the answer's id."""
-    live: Mapping[int, tuple[AnswerMarks, AnswerMarks]]
+    live: Mapping[int, SideMarks]
     """The marks of live answers, by the battle, over all its turns."""
 
-    def of(self, row: Row) -> tuple[AnswerMarks, AnswerMarks]:
+    def sides(self, row: Row) -> SideMarks:
         """Returns both sides' marks, for a row of `bank_votes` or `live_votes`."""
-        nothing = AnswerMarks()
         if row.kind == "live":
-            return self.live.get(row.battle_id, (nothing, nothing))
-        return self.stored.get(row.answer_a, nothing), self.stored.get(row.answer_b, nothing)
+            return self.live.get(row.battle_id, SideMarks())
+        nothing = AnswerMarks()
+        return SideMarks(
+            a=self.stored.get(row.answer_a, nothing), b=self.stored.get(row.answer_b, nothing)
+        )
 
 
 def exported_marks(connection: Connection) -> ExportedMarks:
+    """Reads the marks of all stored and live answers."""
     answers = select(ANSWER.c.id, ANSWER.c.thinking, ANSWER.c.cut)
     stored = {
         row.id: AnswerMarks(word_count(row.thinking or ""), row.cut)
         for row in connection.execute(answers.where(ANSWER.c.thinking.is_not(None) | ANSWER.c.cut))
     }
-    live: dict[int, tuple[AnswerMarks, AnswerMarks]] = {}
+    live: dict[int, SideMarks] = {}
     turns = select(
         TURN.c.battle_id, TURN.c.thinking_a, TURN.c.thinking_b, TURN.c.cut_a, TURN.c.cut_b
     )
     for row in connection.execute(turns):
-        a, b = live.get(row.battle_id, (AnswerMarks(), AnswerMarks()))
-        live[row.battle_id] = (
-            _with_turn(a, row.thinking_a, row.cut_a),
-            _with_turn(b, row.thinking_b, row.cut_b),
+        earlier = live.get(row.battle_id, SideMarks())
+        live[row.battle_id] = SideMarks(
+            a=_with_turn(earlier.a, row.thinking_a, row.cut_a),
+            b=_with_turn(earlier.b, row.thinking_b, row.cut_b),
         )
     return ExportedMarks(stored, live)
 

@@ -48,15 +48,22 @@ OWN_IMAGE = Table(
 )
 """`battle_id`: none before the battle. The row outlives the file."""
 MOST_IMAGES = 10
+"""The most images of a battle."""
 MOST_WAITING = 30
 """The most images of a visitor without a battle."""
 KEPT_FOR = timedelta(hours=24)
-MOST_TOGETHER = 5_000
+"""The time after which an image is deleted, unless its owner lets us keep it."""
+MOST_TEMPORARY = 5_000
 """The most temporary images in all."""
 MOST_OF_NETWORK = 1_000
 """The most images that a network may upload in a day (UTC), so that none takes all the room."""
-AT_ONCE = 2
-"""The files that are checked at once: a check may take 400 MB."""
+MOST_CHECKS = 2
+"""The most files that are checked at the same time: a check may take 400 MB."""
+_WEBP_ANIMATION = 2
+"""The flag of an animation in a WebP's extended header."""
+_GIF_EXTENSION = b"!"
+_GIF_FRAME = b","
+"""_GIF_EXTENSION, _GIF_FRAME: the first bytes of a GIF's blocks."""
 GONE = "An image is no longer here. Remove it and add it again."
 
 
@@ -70,7 +77,7 @@ class OwnImage:
 
     token: str
     """The unguessable name that the page requests it by."""
-    still: bool
+    is_still: bool
     """Whether only the first frame of an animation was taken."""
 
 
@@ -82,7 +89,7 @@ class OwnImages:
         self._folder = folder
         self._votes_room = votes_room
         self._days = NetworkDays(database)
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._check_places = asyncio.Semaphore(MOST_CHECKS)
         folder.mkdir(parents=True, exist_ok=True)
 
     async def receive(
@@ -98,12 +105,12 @@ class OwnImages:
                     raise PictureError(
                         "The picture is over {} MB. Make it smaller.", MAX_BYTES // 1000000
                     )
-            async with self._turns:
-                return await asyncio.to_thread(self._keep, voter, network, file)
+            async with self._check_places:
+                return await asyncio.to_thread(self._store, voter, network, file)
 
     def path(self, voter: int, token: str) -> Path | None:
         """Returns the path of a visitor's image; None for another visitor's and for a deleted one."""
-        return self._there(_is_own(voter, token))
+        return self._existing_path(_is_own(voter, token))
 
     def attach(
         self, voter: int, tokens: Sequence[str], battle: int, keep: bool
@@ -114,13 +121,12 @@ class OwnImages:
                 waiting = OWN_IMAGE.update().where(
                     _is_own(voter, token), OWN_IMAGE.c.battle_id.is_(None)
                 )
-                if not connection.execute(
-                    waiting.values(battle_id=battle, position=position, kept=keep)
-                ).rowcount:
+                assignment = waiting.values(battle_id=battle, position=position, kept=keep)
+                if connection.execute(assignment).rowcount == 0:
                     raise OwnImageError(GONE)
         return self.files(voter, tokens)
 
-    def of_battle(self, voter: int, battle: int) -> tuple[str, ...]:
+    def battle_tokens(self, voter: int, battle: int) -> tuple[str, ...]:
         """Returns the tokens of a battle's images in order, including deleted ones."""
         query = select(OWN_IMAGE.c.token).where(
             OWN_IMAGE.c.battle_id == battle, OWN_IMAGE.c.voter_id == voter
@@ -130,9 +136,12 @@ class OwnImages:
 
     def files(self, voter: int, tokens: Sequence[str]) -> tuple[bytes, ...]:
         """Returns the files of a visitor's images in this order. Raises OwnImageError when one is gone."""
-        paths = [path for path in (self.path(voter, token) for token in tokens) if path]
-        if len(paths) < len(tokens):
-            raise OwnImageError(GONE)
+        paths = []
+        for token in tokens:
+            path = self.path(voter, token)
+            if path is None:
+                raise OwnImageError(GONE)
+            paths.append(path)
         return tuple(path.read_bytes() for path in paths)
 
     def forget(self, battle: int) -> None:
@@ -140,6 +149,7 @@ class OwnImages:
         self._delete(OWN_IMAGE.c.battle_id == battle)
 
     def discard(self, voter: int, tokens: Sequence[str]) -> None:
+        """Deletes a visitor's images that no battle uses."""
         self._delete(
             OWN_IMAGE.c.token.in_(tokens)
             & (OWN_IMAGE.c.voter_id == voter)
@@ -152,14 +162,16 @@ class OwnImages:
 
     def kept_path(self, image: int) -> Path | None:
         """Returns the path of an image that its owner lets us keep, for operators; None for any other."""
-        return self._there(
+        return self._existing_path(
             (OWN_IMAGE.c.id == image) & OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
         )
 
-    def take_down(self, which: ColumnElement[bool]) -> int:
-        return self._delete(which, with_kept=True)
+    def take_down(self, condition: ColumnElement[bool]) -> int:
+        """Deletes the images that fulfil a condition, even those that may be kept; returns their number."""
+        return self._delete(condition, with_kept=True)
 
-    def _keep(self, voter: int, network: str | None, file: BinaryIO) -> OwnImage:
+    def _store(self, voter: int, network: str | None, file: BinaryIO) -> OwnImage:
+        """Checks and stores a buffered upload. Raises OwnImageError, PictureError, LimitError."""
         file.seek(0)
         data = file.read()
         picture = read_picture(data)
@@ -168,27 +180,32 @@ class OwnImages:
             "token": token,
             "voter_id": voter,
             "position": 0,
+            "sha256": picture.sha256,
+            "suffix": picture.suffix,
             "kept": False,
             "arrived_at": now(),
         }
-        values |= {"sha256": picture.sha256, "suffix": picture.suffix}
         path = self._folder / f"{token}.{picture.suffix}"
         with self._database.write() as connection:
-            stored = select(func.count()).where(
+            temporary_count = select(func.count()).where(
                 OWN_IMAGE.c.gone_at.is_(None), OWN_IMAGE.c.kept.is_(False)
             )
-            waiting = stored.where(OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
-            if connection.execute(waiting).scalar_one() >= MOST_WAITING:
+            waiting_count = temporary_count.where(
+                OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None)
+            )
+            if connection.execute(waiting_count).scalar_one() >= MOST_WAITING:
                 raise OwnImageError(
                     "You have {} images here that no battle uses. Remove some first.",
                     MOST_WAITING,
                 )
-            if connection.execute(stored).scalar_one() >= MOST_TOGETHER:
+            if connection.execute(temporary_count).scalar_one() >= MOST_TEMPORARY:
                 raise OwnImageError(
                     "There are too many images here right now. Try again in an hour."
                 )
-            brought = 0 if network is None else self._days.count_one(connection, network, "images")
-            if brought > MOST_OF_NETWORK:
+            uploads_today = 0
+            if network is not None:
+                uploads_today = self._days.count_one(connection, network, "images")
+            if uploads_today > MOST_OF_NETWORK:
                 raise LimitError(
                     "Your network has added all its images for today. You can add more "
                     "after midnight (UTC)."
@@ -202,26 +219,27 @@ class OwnImages:
             path.unlink(missing_ok=True)
             self.discard(voter, [token])
             raise
-        return OwnImage(token, still=_moves(data))
+        return OwnImage(token, is_still=_is_animation(data))
 
     def _path(self, row: Row) -> Path:
         return self._folder / f"{row.token}.{row.suffix}"
 
-    def _there(self, which: ColumnElement[bool]) -> Path | None:
+    def _existing_path(self, condition: ColumnElement[bool]) -> Path | None:
         """Returns the path of an image, if its file exists."""
         with self._database.read() as connection:
-            row = connection.execute(select(OWN_IMAGE).where(which)).one_or_none()
+            row = connection.execute(select(OWN_IMAGE).where(condition)).one_or_none()
         if row is None:
             return None
         path = self._path(row)
         return path if path.is_file() else None
 
-    def _delete(self, which: ColumnElement[bool], with_kept: bool = False) -> int:
-        """Deletes files before marking their rows, since a file without a row would stay for ever.
+    def _delete(self, condition: ColumnElement[bool], with_kept: bool = False) -> int:
+        """Deletes the images that fulfil a condition; returns their number.
 
-        It deletes them again afterwards, in case one was still being written.
+        Files are deleted before their rows are marked, since a file without a row would stay for ever. They are deleted
+        again afterwards, in case one was still being written.
         """
-        query = select(OWN_IMAGE).where(OWN_IMAGE.c.gone_at.is_(None), which)
+        query = select(OWN_IMAGE).where(OWN_IMAGE.c.gone_at.is_(None), condition)
         if not with_kept:
             query = query.where(OWN_IMAGE.c.kept.is_(False))
         with self._database.read() as connection:
@@ -230,9 +248,9 @@ class OwnImages:
         for path in paths:
             path.unlink(missing_ok=True)
         if rows:
-            gone = OWN_IMAGE.update().where(OWN_IMAGE.c.id.in_([row.id for row in rows]))
+            deletion = OWN_IMAGE.update().where(OWN_IMAGE.c.id.in_([row.id for row in rows]))
             with self._database.write() as connection:
-                connection.execute(gone.values(gone_at=now()))
+                connection.execute(deletion.values(gone_at=now()))
         for path in paths:
             path.unlink(missing_ok=True)
         return len(rows)
@@ -246,29 +264,37 @@ def _is_own(voter: int, token: str) -> ColumnElement[bool]:
     )
 
 
-def _moves(data: bytes) -> bool:
+def _is_animation(data: bytes) -> bool:
     """Returns whether a picture is an animation: a WebP or GIF of several frames, or an animated PNG.
 
     A GIF's blocks are walked to its second frame (GIF89a, 15 to 26); not every frame has a graphic control.
     """
-    if not data.startswith(b"GIF"):
-        webp = data[8:16] == b"WEBPVP8X" and bool(data[20] & 2)
-        return webp or (data.startswith(b"\x89PNG") and b"acTL" in data[: data.find(b"IDAT")])
-    position = 13 + _colours(data[10])
+    if data[8:16] == b"WEBPVP8X":
+        return bool(data[20] & _WEBP_ANIMATION)
+    if data.startswith(b"\x89PNG"):
+        return b"acTL" in data[: data.find(b"IDAT")]
+    return data.startswith(b"GIF") and _has_second_frame(data)
+
+
+def _has_second_frame(gif: bytes) -> bool:
+    position = 13 + _colour_table_bytes(gif[10])
     frames = 0
-    while (kind := data[position : position + 1]) in (b"!", b","):
-        if kind == b",":
+    while (kind := gif[position : position + 1]) in (_GIF_EXTENSION, _GIF_FRAME):
+        if kind == _GIF_FRAME:
             frames += 1
-        if frames == 2:
-            return True
-        flags = int.from_bytes(data[position + 9 : position + 10])
-        position += 2 if kind == b"!" else 11 + _colours(flags)
-        while position < len(data) and data[position]:
-            position += 1 + data[position]
+            if frames == 2:
+                return True
+            flags = int.from_bytes(gif[position + 9 : position + 10])
+            position += 11 + _colour_table_bytes(flags)
+        else:
+            position += 2
+        # The block's data: parts that begin with their length, up to an empty one.
+        while position < len(gif) and gif[position]:
+            position += 1 + gif[position]
         position += 1
     return False
 
 
-def _colours(flags: int) -> int:
+def _colour_table_bytes(flags: int) -> int:
     """Returns the length of a GIF's colour table, in bytes."""
     return 3 * (2 << (flags & 7)) if flags & 0x80 else 0

@@ -21,22 +21,23 @@ class LiveModels:
         """`downloads` gets the weights of local models from the Hub; `take_prices` stores the routers' prices."""
         self.vlms = tuple(vlms)
         self._downloads = downloads
-        routed = [vlm for vlm in vlms if vlm.card.visitor_key]
-        self.routed = RoutedModels(routed, take_prices)
+        with_visitor_keys = [vlm for vlm in vlms if vlm.card.visitor_key]
+        self.routed = RoutedModels(with_visitor_keys, take_prices)
         """The models that need visitors' keys."""
 
     @property
     def usable(self) -> tuple[VLM, ...]:
         """The models that can answer now, some of them only with a visitor's key."""
         own = [vlm for vlm in self.vlms if not vlm.card.visitor_key]
-        return (*(vlm for vlm in own if self._state(vlm) == "ready"), *self.routed.usable)
+        ready = [vlm for vlm in own if self._state(vlm) == "ready"]
+        return (*ready, *self.routed.usable)
 
     def usable_with(self, key: Secret | None) -> tuple[VLM, ...]:
         """Returns the models that can answer a visitor with this key, or without a key."""
         return tuple(vlm for vlm in self.usable if key or not vlm.card.visitor_key)
 
     @property
-    def loading(self) -> Progress | None:
+    def load_progress(self) -> Progress | None:
         """The progress of the downloads; None if nothing is being loaded."""
         is_loading = any(self._state(vlm) == "loading" for vlm in self.vlms)
         return self._downloads.progress if is_loading or self.routed.is_reading else None
@@ -48,15 +49,15 @@ class LiveModels:
         return next(filter(None, errors), None)
 
     @property
-    def failed(self) -> Mapping[str, str]:
+    def load_errors(self) -> Mapping[str, str]:
         """The reasons why local models couldn't be loaded, by the model's name."""
         standings = {vlm.card.name: self._downloads.standing(vlm.card) for vlm in self.vlms}
-        return {name: str(at.error) for name, at in standings.items() if at.error}
+        return {name: str(standing.error) for name, standing in standings.items() if standing.error}
 
     @property
     def problems(self) -> tuple[str, ...]:
         """The reasons why models can't answer, each in a line for the operator."""
-        failed = [f"{name}: {problem}" for name, problem in self.failed.items()]
+        failed = [f"{name}: {problem}" for name, problem in self.load_errors.items()]
         loading = [vlm.card.name for vlm in self.vlms if self._state(vlm) == "loading"]
         being_loaded = [f"Being loaded: {', '.join(loading)}."] if loading else []
         return (*failed, *being_loaded, *self.routed.problems)
@@ -80,17 +81,17 @@ class LiveModels:
         return self._downloads.standing(vlm.card).state
 
 
-def fitting_pairs(able: Mapping[str, VLM], do_visitors_pay: bool) -> list[tuple[str, str]]:
+def fitting_pairs(vlms_by_name: Mapping[str, VLM], do_visitors_pay: bool) -> list[tuple[str, str]]:
     """Returns the pairs of models, by name, to draw from; `do_visitors_pay`: whether battles use visitors' keys.
 
     A key that is taken back, expired or refused ends each battle that needs it. So that such an end reveals nothing
     about the two models, every battle that begins with a key needs it: at least one of its models uses it.
     """
-    pairs = list(combinations(able, 2))
+    pairs = list(combinations(vlms_by_name, 2))
     if not do_visitors_pay:
         return pairs
-    lent = [pair for pair in pairs if any(able[name].card.visitor_key for name in pair)]
-    return lent or pairs
+    with_key = [pair for pair in pairs if any(vlms_by_name[name].card.visitor_key for name in pair)]
+    return with_key or pairs
 
 
 def can_replace(failed: VLM, other: VLM) -> bool:

@@ -20,10 +20,19 @@ OfferState = Literal[
     "none",
     "unset",
 ]
-_ORDINARY = (1_300, 300)
-_LARGE = (12_000, 512)
-"""_ORDINARY, _LARGE: tokens of a question and its answer: a picture and a sentence; four pictures, or a long
-conversation."""
+
+
+class _Size(NamedTuple):
+    """The tokens of a question and of its answer."""
+
+    prompt: int
+    completion: int
+
+
+_ORDINARY = _Size(1_300, 300)
+"""A picture and a sentence."""
+_LARGE = _Size(12_000, 512)
+"""Four pictures, or a long conversation."""
 
 
 class Dollars(NamedTuple):
@@ -62,27 +71,30 @@ def offer_of(
     """
     usable = models.usable_with(key)
     if len(usable) > 1:
-        return Offer("ready", cost=_cost(usable))
+        return Offer("ready", cost=_battle_cost(usable))
     if key is None and len(models.usable) > 1:
-        return Offer(keyless, cost=_cost(models.usable))
-    if (progress := models.loading) is not None:
+        return Offer(keyless, cost=_battle_cost(models.usable))
+    if (progress := models.load_progress) is not None:
         return Offer("loading", progress, hub=host())
     if (error := models.error) is not None:
         state = "offline" if error.trouble == "offline" else "failed"
         return Offer(state, trouble=error.trouble, hub=host())
     if models.routed.problems:
-        return Offer("unserved", hub=models.routed.unreached)
+        return Offer("unserved", hub=models.routed.unreached_host)
     if usable:
         return Offer("one")
     return Offer("none" if has_catalogue else "unset")
 
 
-def _cost(vlms: Sequence[VLM]) -> Dollars | None:
-    """Returns a visitor's cost of the two most expensive models."""
+def _battle_cost(vlms: Sequence[VLM]) -> Dollars | None:
+    """Returns a visitor's cost of the two most expensive models; None if no model needs a visitor's key."""
     cards = [vlm.card for vlm in vlms if vlm.card.visitor_key]
-    return Dollars(_dearest(cards, *_ORDINARY), _dearest(cards, *_LARGE)) if cards else None
+    if not cards:
+        return None
+    return Dollars(ordinary=_two_dearest(cards, _ORDINARY), large=_two_dearest(cards, _LARGE))
 
 
-def _dearest(cards: Sequence[ModelCard], prompt: int, completion: int) -> float:
-    micros = sorted(cost(card.price, prompt, completion) for card in cards)
-    return sum(micros[-2:]) / 1e6
+def _two_dearest(cards: Sequence[ModelCard], size: _Size) -> float:
+    """Returns the US dollars that an answer of each of the two most expensive models costs."""
+    costs = sorted(cost(card.price, size.prompt, size.completion) for card in cards)
+    return sum(costs[-2:]) / 1e6

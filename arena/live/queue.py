@@ -54,7 +54,7 @@ class LiveBudget:
         voter: int,
         network: str | None = None,
         key: Callable[[], Secret | None] = lambda: None,
-        visitor_pays: bool = True,
+        does_visitor_pay: bool = True,
     ) -> None:
         """`network` is the code of the network that shares the visitor's limit.
 
@@ -62,25 +62,25 @@ class LiveBudget:
         """
         self._budget = budget.for_job(battle, str(voter), network=network)
         self._key = key
-        self._visitor_pays = visitor_pays
-        self.closed: str | None = None
+        self._does_visitor_pay = does_visitor_pay
+        self.closing_reason: str | None = None
         """The reason why nothing more is paid for, if any, without a model or a side."""
 
     async def stream_answer(
-        self, vlm: VLM, turns: Conversation, tell: Callable[[Usage], None] = pass_over
+        self, vlm: VLM, turns: Conversation, on_usage: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
         """Yields a model's answer. Raises ModelError, also when the budget has no room for it."""
         settings = vlm.card.generation
         key = await asyncio.to_thread(self._key) if vlm.card.visitor_key else None
         if vlm.card.visitor_key and key is None:
-            self.closed = self.closed or LOGIN_OVER
+            self.closing_reason = self.closing_reason or LOGIN_OVER
             raise ModelError("unpaid", "the visitor has no key any more")
-        is_free = vlm.card.visitor_key and self._visitor_pays
+        is_free = vlm.card.visitor_key and self._does_visitor_pay
         most = 0 if is_free else most_cost(vlm.card, turns, settings)
 
         def note(usage: Usage) -> None:
             held.spent += 0 if is_free else usage.cost
-            tell(usage)
+            on_usage(usage)
 
         try:
             async with (
@@ -91,7 +91,7 @@ class LiveBudget:
                 async for piece in pieces:
                     yield piece
         except BudgetError as error:
-            self.closed = str(error)
+            self.closing_reason = str(error)
             raise ModelError(
                 "unpaid", "the budget for live answers has no room for another"
             ) from error
@@ -99,7 +99,7 @@ class LiveBudget:
             refusal = refusal_of(vlm, error)
             if refusal is None:
                 raise
-            self.closed = self.closed or refusal
+            self.closing_reason = self.closing_reason or refusal
             if error.status in OF_ROUTER:
                 raise
             raise ModelError("unpaid", str(error)) from error
@@ -122,14 +122,16 @@ class GenerationQueue:
     async def check_room(self, network: str | None = None) -> None:
         """Raises LiveError when too many wait, of this network or of all, or while no questions are allowed."""
         await asyncio.to_thread(self._check)
-        own_waiting = 0 if network is None else self._of(network)
-        if own_waiting >= MOST_OF_NETWORK:
+        network_tasks = 0 if network is None else self._network_count(network)
+        if network_tasks >= MOST_OF_NETWORK:
             raise LiveError(
                 "{} others on your network are waiting for answers. Please come back in a "
                 "few minutes.",
-                own_waiting,
+                network_tasks,
             )
-        if self.waiting >= (MOST_WAITING if own_waiting or network is None else 2 * MOST_WAITING):
+        is_first_of_network = network is not None and network_tasks == 0
+        most_waiting = 2 * MOST_WAITING if is_first_of_network else MOST_WAITING
+        if self.waiting >= most_waiting:
             raise LiveError(
                 "{} others are waiting for answers. Please come back in a few minutes.",
                 self.waiting,
@@ -143,38 +145,43 @@ class GenerationQueue:
         if generation.is_running or generation not in self._generations:
             return 0
         before = self._generations[: self._generations.index(generation)]
-        sharing = sum(bool(other.alone & generation.alone) for other in before)
-        return max(self._beyond(generation), sharing)
+        sharing = sum(bool(other.one_at_a_time & generation.one_at_a_time) for other in before)
+        return max(self._tasks_over_limit(generation), sharing)
 
     def public_ahead(self, generation: "GenerationTask") -> int:
         """Returns `ahead` for a page; a wait must not reveal the kind of the battle's models."""
         ahead = self.ahead(generation)
-        return self._beyond(generation) if ahead and not generation.tells_place else ahead
+        if ahead and not generation.may_show_place:
+            return self._tasks_over_limit(generation)
+        return ahead
 
     @asynccontextmanager
     async def turn(self, generation: "GenerationTask") -> AsyncIterator[None]:
         """Holds a place; waits until it is among the first, or the task is stopped."""
-        generation.rank = 0 if generation.network is None else self._of(generation.network)
-        self._generations.insert(self._place(generation.rank), generation)
+        generation.rank = (
+            0 if generation.network is None else self._network_count(generation.network)
+        )
+        self._generations.insert(self._place_of_rank(generation.rank), generation)
         try:
             version = 0
             while self.ahead(generation) and generation.side_by_side.ending is None:
-                version = await generation.changed(version)
+                version = await generation.next_version(version)
             generation.is_running = True
             yield
         finally:
             self._generations.remove(generation)
             for other in self._generations:
-                other.tell()
+                other.notify()
 
-    def _beyond(self, generation: "GenerationTask") -> int:
+    def _tasks_over_limit(self, generation: "GenerationTask") -> int:
         """Returns the number of tasks that must end before the limit has room for this one."""
         return max(0, self._generations.index(generation) + 1 - self._at_once)
 
-    def _of(self, network: str) -> int:
+    def _network_count(self, network: str) -> int:
+        """Returns the number of a network's tasks, running or waiting."""
         return sum(generation.network == network for generation in self._generations)
 
-    def _place(self, rank: int) -> int:
+    def _place_of_rank(self, rank: int) -> int:
         """Returns the place of a new task: after the running ones, and after waiting ones of the same or a lower
         rank.
         """
@@ -200,43 +207,44 @@ class GenerationTask:
         side_by_side: SideBySide,
         finish: Callable[[SideBySide], Awaitable[None]],
         network: str | None = None,
-        alone: frozenset[str] = frozenset(),
-        tells_place: bool = True,
+        one_at_a_time: frozenset[str] = frozenset(),
+        may_show_place: bool = True,
     ) -> None:
         """Starts the task; `finish` is awaited when the answers have ended.
 
-        `alone` names its models that answer one question at a time; `tells_place`: whether all or none of the possible
-        models do, so that waiting for them reveals nothing.
+        `one_at_a_time` names its models that answer one question at a time; `may_show_place`: whether all or none of
+        the possible models do, so that waiting for them reveals nothing.
         """
         self.side_by_side = side_by_side
         self.network = network
-        self.alone = alone
-        self.tells_place = tells_place
+        self.one_at_a_time = one_at_a_time
+        self.may_show_place = may_show_place
         self._queue = queue
         self._watchers = 0
         self._news = asyncio.Event()
         self._version = 0
-        self._left: asyncio.TimerHandle | None = None
+        self._stop_timer: asyncio.TimerHandle | None = None
         self._task = asyncio.create_task(self._run(finish))
-        self._task.add_done_callback(self._done)
-        self._expect(OPENING_SECONDS)
+        self._task.add_done_callback(self._on_done)
+        self._stop_unwatched_after(OPENING_SECONDS)
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether its end is stored."""
         return self._task.done()
 
-    async def changed(self, version: int) -> int:
+    async def next_version(self, version: int) -> int:
         """Waits until the version differs from `version`, or for KEEPALIVE_SECONDS; returns the current one."""
         try:
             async with asyncio.timeout(KEEPALIVE_SECONDS):
-                while self._version == version and not self.over:
+                while self._version == version and not self.is_over:
                     await self._news.wait()
         except TimeoutError:
             return version
         return self._version
 
-    def tell(self) -> None:
+    def notify(self) -> None:
+        """Wakes all who wait for the next version."""
         self._version += 1
         news = self._news
         self._news = asyncio.Event()
@@ -245,7 +253,7 @@ class GenerationTask:
     async def stop(self) -> None:
         """Ends the answers and waits until that is stored."""
         self.side_by_side.stop()
-        self.tell()
+        self.notify()
         await asyncio.wait([self._task])
 
     async def watch(self) -> AsyncGenerator[dict[Side, str], None]:
@@ -254,37 +262,37 @@ class GenerationTask:
         try:
             version = -1
             words = dict.fromkeys(self.side_by_side.side_texts, 0)
-            while not self.over:
+            while not self.is_over:
                 side_texts = self.side_by_side.side_texts
                 texts: dict[Side, str] = {
                     side: side_text.since(words[side]) for side, side_text in side_texts.items()
                 }
                 words = {side: side_text.words_shown for side, side_text in side_texts.items()}
                 yield texts
-                version = await self.changed(version)
+                version = await self.next_version(version)
         finally:
             self._watchers -= 1
-            self._expect(DISCONNECT_SECONDS)
+            self._stop_unwatched_after(DISCONNECT_SECONDS)
 
     async def _run(self, finish: Callable[[SideBySide], Awaitable[None]]) -> None:
         async with self._queue.turn(self):
-            await self.side_by_side.run(self.tell)
+            await self.side_by_side.run(self.notify)
         await finish(self.side_by_side)
 
-    def _expect(self, seconds: float) -> None:
+    def _stop_unwatched_after(self, seconds: float) -> None:
         """Stops if nobody watches after these seconds."""
-        if self._left is not None:
-            self._left.cancel()
-        self._left = asyncio.get_running_loop().call_later(seconds, self._leave)
+        if self._stop_timer is not None:
+            self._stop_timer.cancel()
+        self._stop_timer = asyncio.get_running_loop().call_later(seconds, self._stop_if_unwatched)
 
-    def _leave(self) -> None:
+    def _stop_if_unwatched(self) -> None:
         if self._watchers == 0:
             self.side_by_side.stop()
-            self.tell()
+            self.notify()
 
-    def _done(self, task: "asyncio.Task[None]") -> None:
-        if self._left is not None:
-            self._left.cancel()
+    def _on_done(self, task: "asyncio.Task[None]") -> None:
+        if self._stop_timer is not None:
+            self._stop_timer.cancel()
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a live answer could not be kept", exc_info=error)
-        self.tell()
+        self.notify()

@@ -14,6 +14,7 @@ from arena.inference.router_list import RouterList, UnlistedError
 from arena.types import VLM, Price
 
 EVERY_SECONDS = 3600.0
+"""The time between two readings of the lists."""
 SOON_SECONDS = 60.0
 """The time before another try to read a list."""
 LEAST_SECONDS = 10.0
@@ -32,19 +33,20 @@ class RoutedModels:
         self._take_prices = take_prices
         self._cards = [vlm.card for vlm in vlms]
         self._lists = {card.address: RouterList(card.address) for card in self._cards}
-        self._wanted = asyncio.Event()
+        self._read_request = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._read_at = 0.0
+        """The monotonic time of the last reading's end."""
         self.usable: tuple[VLM, ...] = ()
         """The usable models, with today's prices on their cards."""
         self.problems: tuple[str, ...] = ()
         """The reasons why others aren't usable, each in a line for the operator."""
         self.is_reading = bool(vlms)
         """Whether the lists are being read, so that more may be usable in a moment."""
-        self._settle()
+        self._update_usable()
 
     @property
-    def unreached(self) -> str:
+    def unreached_host(self) -> str:
         """The host of a router whose last reading failed; "" if none did."""
         addresses = [address for address, router in self._lists.items() if not router.is_fresh]
         return httpx2.URL(addresses[0]).host if addresses else ""
@@ -54,14 +56,14 @@ class RoutedModels:
         if self._loop is None or time.monotonic() - self._read_at < LEAST_SECONDS:
             return
         self.is_reading = True
-        self._loop.call_soon_threadsafe(self._wanted.set)
+        self._loop.call_soon_threadsafe(self._read_request.set)
 
     async def read(self) -> None:
         """Reads the routers' lists."""
         self.is_reading = True
         try:
             await asyncio.gather(*(router.read() for router in self._lists.values()))
-            self._settle()
+            self._update_usable()
         finally:
             self._read_at = time.monotonic()
             self.is_reading = False
@@ -70,9 +72,8 @@ class RoutedModels:
     async def running(self) -> AsyncIterator[None]:
         """Reads the lists now and every hour while the server runs."""
         if not self._cards:
-            await asyncio.to_thread(
-                self._take_prices, {}
-            )  # For models that were in the file before.
+            # For models that were in the file before.
+            await asyncio.to_thread(self._take_prices, {})
             yield
             return
         self._loop = asyncio.get_running_loop()
@@ -84,7 +85,7 @@ class RoutedModels:
 
     async def _keep_reading(self) -> None:
         while True:
-            self._wanted.clear()
+            self._read_request.clear()
             is_known = False
             try:
                 await self.read()
@@ -95,13 +96,14 @@ class RoutedModels:
                 log.exception("the lists of routers, or their prices, could not be taken")
             with suppress(TimeoutError):
                 async with asyncio.timeout(EVERY_SECONDS if is_known else SOON_SECONDS):
-                    await self._wanted.wait()
+                    await self._read_request.wait()
 
     def _prices(self) -> dict[str, Price]:
         cards = [vlm.card for vlm in self.usable]
         return {card.name: card.price for card in cards if card.price}
 
-    def _settle(self) -> None:
+    def _update_usable(self) -> None:
+        """Sets the usable models and the problems by the last lists."""
         usable: list[VLM] = []
         problems: list[str] = []
         for card in self._cards:

@@ -26,12 +26,13 @@ from arena.live.identity_leaks import names_itself
 from arena.live.images import MOST_IMAGES, OwnImageError, OwnImages
 from arena.live.models import LiveModels, can_replace, fitting_pairs
 from arena.live.queue import ElsewhereError, GenerationQueue, GenerationTask, LiveBudget, LiveError
-from arena.live.store import Answered, LiveBattle, LiveStore, Opening
+from arena.live.store import Exchange, LiveBattle, LiveStore, Opening, TurnAnswers
 from arena.live.streaming import SideBySide, sides
 from arena.types import SIDES, VLM, Conversation, Item, ModelError, Names, Secret, Side, Turn
 
 MOST_TEXT = 8_000
-DELAY_SECONDS = 0.5, 2.0
+"""The most characters of a question."""
+DELAY_SECONDS = (0.5, 2.0)
 """The bounds of the drawn delay before both answers begin, which hides a slow model's late first words."""
 FAILED = (
     "One of the two models failed, so there's nothing to vote on. It counts for neither. "
@@ -54,26 +55,37 @@ class LiveRequest(NamedTuple):
 
 
 class _Asker(NamedTuple):
-    """The asker: a visitor, the network, the network's code if it shares the visitor's limit, and the visitor's key."""
+    """A visitor who asks."""
 
     voter: int
     network: str | None
     payer: str | None
+    """The code of the network, if it shares the limit of what the visitor may cost."""
     key: Secret | None
+    """The visitor's key for a router."""
+
+
+class _DrawnPair(NamedTuple):
+    """Two models on their sides, and the chance with which they were drawn."""
+
+    a: VLM
+    b: VLM
+    chance: float
 
 
 class LiveState(NamedTuple):
     """The current state of a battle for a page."""
 
     battle: LiveBattle
-    growing: bool
+    is_growing: bool
     """Whether answers are in progress; `texts` has their new words."""
     ahead: int
+    """The number of battles that must end before this one is answered."""
     texts: Mapping[Side, str]
     """The words after those already shown."""
-    choosable: bool = False
+    is_choosable: bool = False
     """Whether enough of answers in progress is shown for a choice."""
-    loading: bool = False
+    is_loading: bool = False
     """Whether nothing is shown because a model is being loaded."""
 
 
@@ -101,8 +113,8 @@ class LiveSessions:
         self._queue = queue
         self._coin = random.SystemRandom()
         self._generations: dict[int, GenerationTask] = {}
-        self._of_voter: dict[int, int] = {}
-        self._beginning: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        self._battle_of_voter: dict[int, int] = {}
+        self._begin_locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         """The locks by visitor: battles that begin at once follow each other, so that the last one goes on."""
 
     @property
@@ -129,11 +141,16 @@ class LiveSessions:
             raise LiveError("Add an image first. The models need something to look at.")
         await self._queue.check_room(request.network)
         asker = await self._asker(voter, request.network)
-        (a, b), chance = await self._pair(asker, Turn("user", text, (b"",) * count))
+        drawn = await self._draw_pair(asker, Turn("user", text, (b"",) * count))
         opening = Opening(
-            text, count, item.id if item else None, request.keep, request.network, chance
+            instruction=text,
+            images=count,
+            item=item.id if item else None,
+            keep=request.keep,
+            network=request.network,
+            draw_probability=drawn.chance,
         )
-        async with self._turn_of(voter):
+        async with self._begin_lock(voter):
             battle = await asyncio.to_thread(self._store.begin, voter, opening)
             try:
                 if item is None:
@@ -143,7 +160,7 @@ class LiveSessions:
             except OwnImageError as error:
                 await self._end(battle.id, str(error))
                 raise
-            await self._answer(asker, battle, sides(a, b), tuple(files))
+            await self._answer(asker, battle, sides(drawn.a, drawn.b), tuple(files))
         return battle
 
     async def follow(
@@ -157,15 +174,15 @@ class LiveSessions:
         await self._queue.check_room(network)
         before = await self.find(voter, token)
         if before.item is None:
-            tokens = await asyncio.to_thread(self._images.of_battle, voter, before.id)
+            tokens = await asyncio.to_thread(self._images.battle_tokens, voter, before.id)
             files = await asyncio.to_thread(self._images.files, voter, tokens)
         a, b = await asyncio.to_thread(self._store.models, before.id)
         asker = await self._asker(voter, network)
         usable = self._models.usable_with(asker.key)
         by_name = {vlm.card.name: vlm for vlm in usable}
         if a not in by_name or b not in by_name:
-            with_a_key = {vlm.card.name for vlm in self._models.usable}
-            if {a, b} <= with_a_key:
+            usable_with_key = {vlm.card.name for vlm in self._models.usable}
+            if a in usable_with_key and b in usable_with_key:
                 raise LiveError(LOGIN_OVER)
             raise LiveError(
                 "A model in this battle is no longer here. Choose A or B, or start another battle."
@@ -173,13 +190,13 @@ class LiveSessions:
         vlms = sides(by_name[a], by_name[b])
         # The limits of all able models count, since a refusal by these two alone would reveal them.
         first = conversation((), before.turns[0].question, files)
-        able = [vlm for vlm in usable if vlm in vlms.values() or _takes(vlm, first)]
+        able = [vlm for vlm in usable if vlm in vlms.values() or _can_take(vlm, first)]
         conversations = [conversation(before.history(side), checked, files) for side in SIDES]
-        if not all(_takes(vlm, turns) for vlm in able for turns in conversations):
+        if not all(_can_take(vlm, turns) for vlm in able for turns in conversations):
             raise LiveError(
                 "This makes the conversation too long for the models. Shorten it, or choose A or B."
             )
-        async with self._turn_of(voter):
+        async with self._begin_lock(voter):
             battle = await asyncio.to_thread(self._store.ask, voter, token, checked)
             await self._answer(asker, battle, vlms, tuple(files))
         return battle
@@ -189,7 +206,7 @@ class LiveSessions:
         battle = await self.find(voter, token)
         if (generation := self._generations.get(battle.id)) is not None:
             await generation.stop()
-        return await self._settled(voter, token)
+        return await self._settled_battle(voter, token)
 
     async def choose(self, voter: int, token: str, choice: Side, terms: str) -> LiveBattle:
         """Stores a choice as `LiveStore.vote` does; answers in progress end first, if enough of them is shown.
@@ -210,7 +227,7 @@ class LiveSessions:
             if await asyncio.to_thread(self._store.is_elsewhere, battle.id):
                 raise ElsewhereError
             # Another tab may be about to start its answers, or they have ended meanwhile.
-            async with self._turn_of(voter):
+            async with self._begin_lock(voter):
                 battle = await asyncio.to_thread(self._store.find, voter, token)
         return battle
 
@@ -221,15 +238,15 @@ class LiveSessions:
             async with aclosing(generation.watch()) as new_words:
                 async for texts in new_words:
                     ahead = self._queue.public_ahead(generation)
-                    choosable = generation.side_by_side.choosable
-                    loading = generation.side_by_side.loading
-                    yield LiveState(battle, True, ahead, texts, choosable, loading)
-        yield LiveState(await self._settled(voter, token), False, 0, {})
+                    is_choosable = generation.side_by_side.is_choosable
+                    is_loading = generation.side_by_side.is_loading
+                    yield LiveState(battle, True, ahead, texts, is_choosable, is_loading)
+        yield LiveState(await self._settled_battle(voter, token), False, 0, {})
 
     async def forget(self, battle: LiveBattle) -> None:
         await asyncio.to_thread(self._images.forget, battle.id)
 
-    async def _settled(self, voter: int, token: str) -> LiveBattle:
+    async def _settled_battle(self, voter: int, token: str) -> LiveBattle:
         """Returns a battle without answers in progress; ends it as lost if no server answers it any more."""
         battle = await self.find(voter, token)
         if self._is_unanswered(battle):
@@ -237,31 +254,36 @@ class LiveSessions:
             battle = await asyncio.to_thread(self._store.find, voter, token)
         return battle
 
-    def _turn_of(self, voter: int) -> asyncio.Lock:
+    def _begin_lock(self, voter: int) -> asyncio.Lock:
         """Returns the lock from storing a visitor's question until its answers are in progress."""
-        return self._beginning.setdefault(voter, asyncio.Lock())
+        return self._begin_locks.setdefault(voter, asyncio.Lock())
 
     def _is_unanswered(self, battle: LiveBattle) -> bool:
         """Returns whether a question waits for answers that are not in progress here."""
-        return not battle.settled and battle.void is None and battle.id not in self._generations
+        return not battle.is_settled and battle.void is None and battle.id not in self._generations
 
-    async def _pair(self, asker: _Asker, turn: Turn) -> tuple[tuple[VLM, VLM], float]:
-        """Draws two able models with their sides; returns them and their chance. Raises LiveError, LimitError."""
+    async def _draw_pair(self, asker: _Asker, turn: Turn) -> _DrawnPair:
+        """Draws two models that can take a question, and their sides. Raises LiveError, LimitError."""
         usable = self._models.usable_with(asker.key)
-        able = {vlm.card.name: vlm for vlm in usable if _takes(vlm, [turn])}
+        able = {vlm.card.name: vlm for vlm in usable if _can_take(vlm, [turn])}
         if len(able) < 2:
-            raise _why_not(usable, turn)
+            raise _pair_refusal(usable, turn)
         votes = await asyncio.to_thread(self._votes.pair_votes, live=True)
         code = await asyncio.to_thread(self._store.codes, list(able))
-        closed = await asyncio.to_thread(self._store.quotas.exhausted_live_pairs, asker.voter)
+        closing_reason = await asyncio.to_thread(
+            self._store.quotas.exhausted_live_pairs, asker.voter
+        )
         fitting = fitting_pairs(able, self._credits.do_visitors_pay)
-        pairs = [pair for pair in fitting if frozenset(pair) not in closed]
+        pairs = [pair for pair in fitting if frozenset(pair) not in closing_reason]
         if not pairs:
             raise LimitError("You've compared these models as often as one voter can. Thank you!")
         cast = [votes.get((min(code[a], code[b]), max(code[a], code[b])), 0) for a, b in pairs]
         chances = pair_chances(cast).tolist()
-        ((a, b), chance) = self._coin.choices(list(zip(pairs, chances, strict=True)), chances)[0]
-        return (able[a], able[b]) if self._coin.random() < 0.5 else (able[b], able[a]), chance
+        (place,) = self._coin.choices(range(len(pairs)), chances)
+        names = list(pairs[place])
+        self._coin.shuffle(names)
+        a, b = names
+        return _DrawnPair(able[a], able[b], chances[place])
 
     async def _asker(self, voter: int, network: str | None) -> _Asker:
         """Returns the asker, and the payer if a model costs the operator anything. Raises NotLentError."""
@@ -284,30 +306,30 @@ class LiveSessions:
             voter=voter,
             network=asker.payer,
             key=partial(self._credits.key, voter),
-            visitor_pays=self._credits.do_visitors_pay,
+            does_visitor_pay=self._credits.do_visitors_pay,
         )
         usable = self._models.usable_with(asker.key)
-        others = self._coin.sample(usable, len(usable))
+        shuffled = self._coin.sample(usable, len(usable))
         newest = battle.turns[-1].question
 
         def substitute(side: Side) -> VLM | None:
-            if live_budget.closed or battle.answered:
+            if live_budget.closing_reason or battle.answered:
                 return None
             failed = side_by_side.side_texts[side].vlm
             busy = {side_text.vlm.card.name for side_text in side_by_side.side_texts.values()}
             busy |= {failure.model for failure in side_by_side.failures}
             turns = conversation((), newest, files)
-            return _first_substitute(others, busy, failed, turns)
+            return _first_substitute(shuffled, busy, failed, turns)
 
         async def finish(ended: SideBySide) -> None:
             try:
-                if live_budget.closed == LOGIN_OVER:
+                if live_budget.closing_reason == LOGIN_OVER:
                     self._credits.drop(voter, asker.key)
-                await self._keep(battle, ended, live_budget.closed)
+                await self._store_outcome(battle, ended, live_budget.closing_reason)
             finally:
                 del self._generations[battle.id]
-                if self._of_voter.get(voter) == battle.id:
-                    del self._of_voter[voter]
+                if self._battle_of_voter.get(voter) == battle.id:
+                    del self._battle_of_voter[voter]
 
         def ask(side: Side, vlm: VLM) -> AsyncGenerator[str, None]:
             turns = conversation(battle.history(side), newest, files)
@@ -316,42 +338,47 @@ class LiveSessions:
         shortest, longest = DELAY_SECONDS
         delay = self._coin.uniform(shortest, longest)
         side_by_side = SideBySide(vlms, ask, substitute, delay=delay)
-        earlier = self._generations.get(self._of_voter.get(voter, 0))
-        alone = {vlm.card.name for vlm in usable if KINDS[vlm.card.kind].batched}
+        earlier = self._generations.get(self._battle_of_voter.get(voter, 0))
+        one_at_a_time = {vlm.card.name for vlm in usable if KINDS[vlm.card.kind].batched}
         generation = GenerationTask(
             self._queue,
             side_by_side,
             finish,
             asker.network,
-            alone=frozenset(vlm.card.name for vlm in vlms.values()) & alone,
-            tells_place=len(alone) in (0, len(usable)),
+            one_at_a_time=frozenset(vlm.card.name for vlm in vlms.values()) & one_at_a_time,
+            may_show_place=len(one_at_a_time) in (0, len(usable)),
         )
         self._generations[battle.id] = generation
-        self._of_voter[voter] = battle.id
+        self._battle_of_voter[voter] = battle.id
         if earlier is not None:
             await earlier.stop()
 
-    async def _keep(self, battle: LiveBattle, ended: SideBySide, closed: str | None) -> None:
+    async def _store_outcome(
+        self, battle: LiveBattle, ended: SideBySide, closing_reason: str | None
+    ) -> None:
+        """Stores the answers, or why there is nothing to vote on; `closing_reason`: why nothing more is paid for."""
         failures = [failure for failure in ended.failures if failure.kind != "unpaid"]
         if failures:
-            await asyncio.to_thread(self._store.fail, failures)
+            await asyncio.to_thread(self._store.store_failures, failures)
         is_silent = not battle.answered and not await asyncio.to_thread(lambda: ended.all_speak)
         if ended.ending == "void" or is_silent:
-            await self._end(battle.id, closed or (STOPPED if ended.ending == "stopped" else FAILED))
+            reason = STOPPED if ended.ending == "stopped" else FAILED
+            await self._end(battle.id, closing_reason or reason)
             return
-        a, b = (ended.side_texts[side] for side in SIDES)
+        a = ended.side_texts["a"]
+        b = ended.side_texts["b"]
         models = Names(a.vlm.card.name, b.vlm.card.name)
         answer_a = a.answer
         answer_b = b.answer
         texts = (answer_a.text, answer_a.thinking, answer_b.text, answer_b.thinking)
-        known = [vlm.card.name for vlm in self._models.vlms]
+        model_names = [vlm.card.name for vlm in self._models.vlms]
         named = await asyncio.to_thread(
-            lambda: any(names_itself(text, known) for text in texts if text)
+            lambda: any(names_itself(text, model_names) for text in texts if text)
         )
-        answered = Answered(
+        answered = TurnAnswers(
             models=models,
             answers=Names(answer_a.text, answer_b.text),
-            stopped=ended.ending == "stopped" and not ended.choosable,
+            stopped=ended.ending == "stopped" and not ended.is_choosable,
             named=named,
             replaced=bool(failures),
             tokens=(a.tokens, b.tokens),
@@ -362,6 +389,7 @@ class LiveSessions:
         await asyncio.to_thread(self._store.answer, battle.id, answered)
 
     async def _end(self, battle: int, reason: str) -> None:
+        """Ends a battle without a vote, and deletes its images."""
         await asyncio.to_thread(self._store.end, battle, reason)
         await asyncio.to_thread(self._images.forget, battle)
 
@@ -376,21 +404,22 @@ def checked_text(text: str) -> str:
             len(text),
             MOST_TEXT,
         )
-    if any(
-        character < " " and character not in "\n\t\r" or "\ud800" <= character <= "\udfff"
-        for character in text
-    ):
+    if any(map(_is_unprintable, text)):
         raise LiveError("The text has invisible characters. Write it without them.")
     return text.strip()
 
 
-def conversation(
-    history: Sequence[tuple[str, str]], question: str, files: Sequence[bytes]
-) -> list[Turn]:
+def _is_unprintable(character: str) -> bool:
+    is_control = character < " " and character not in "\n\t\r"
+    is_surrogate = "\ud800" <= character <= "\udfff"
+    return is_control or is_surrogate
+
+
+def conversation(history: Sequence[Exchange], question: str, files: Sequence[bytes]) -> list[Turn]:
     """Returns the earlier questions and answers and a new question for a model; the first one has the images."""
     turns = []
-    for earlier, answer in history:
-        turns += [Turn("user", earlier), Turn("assistant", answer)]
+    for exchange in history:
+        turns += [Turn("user", exchange.question), Turn("assistant", exchange.answer)]
     first, *others = [*turns, Turn("user", question)]
     return [replace(first, images=tuple(files)), *others]
 
@@ -400,12 +429,12 @@ def _first_substitute(
 ) -> VLM | None:
     """Returns the first model that is not busy and can take the failed one's place."""
     for vlm in vlms:
-        if vlm.card.name not in busy and can_replace(failed, vlm) and _takes(vlm, turns):
+        if vlm.card.name not in busy and can_replace(failed, vlm) and _can_take(vlm, turns):
             return vlm
     return None
 
 
-def _takes(vlm: VLM, turns: Conversation) -> bool:
+def _can_take(vlm: VLM, turns: Conversation) -> bool:
     try:
         check_limits(vlm.card, turns)
     except ModelError:
@@ -413,13 +442,14 @@ def _takes(vlm: VLM, turns: Conversation) -> bool:
     return True
 
 
-def _why_not(vlms: Sequence[VLM], turn: Turn) -> LiveError:
+def _pair_refusal(vlms: Sequence[VLM], turn: Turn) -> LiveError:
+    """Returns the reason why no two of these models can take a question."""
     if len(vlms) < 2:
         return LiveError(
             "A battle takes two models, and they aren't here yet. Reload the page to see why."
         )
-    if sorted(vlm.card.images for vlm in vlms)[-2] < len(turn.images):
-        most = sorted(vlm.card.images for vlm in vlms)[-2]
+    most = sorted(vlm.card.images for vlm in vlms)[-2]  # two models take so many
+    if most < len(turn.images):
         return LiveError(
             "No two models here take {} images. Use at most {}.", len(turn.images), most
         )

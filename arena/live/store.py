@@ -13,8 +13,8 @@ from arena.battles.choices import (
     ChoiceStore,
     attempt_of,
     check_among,
+    parse_token,
     phase,
-    token_parts,
 )
 from arena.battles.quotas import LIMITS, Quotas
 from arena.battles.tables import BATTLE, IS_LIVE, LIVE_FAILURE, TURN
@@ -47,7 +47,15 @@ class LiveTurn(NamedTuple):
 
     def answer(self, side: Side) -> ShownAnswer:
         place = SIDES.index(side)
-        return ShownAnswer((self.a, self.b)[place], self.thinking[place], self.cut[place])
+        text = self.a if side == "a" else self.b
+        return ShownAnswer(text, self.thinking[place], self.cut[place])
+
+
+class Exchange(NamedTuple):
+    """A question and one side's answer to it."""
+
+    question: str
+    answer: str
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,7 @@ class LiveBattle:
     phase: Phase
     turns: tuple[LiveTurn, ...]
     answered: int
+    """The number of answered turns."""
     void: str | None
     """The reason why there is nothing to vote on, if any."""
     choice: Side | None
@@ -70,38 +79,39 @@ class LiveBattle:
     """The reason why the vote is excluded from the ranking, if any."""
     attempt: int
 
-    def history(self, side: Side) -> list[tuple[str, str]]:
+    def history(self, side: Side) -> list[Exchange]:
         """Returns the answered questions, each with the answer of a side."""
         return [
-            (turn.question, turn.a if side == "a" else turn.b)
+            Exchange(turn.question, turn.a if side == "a" else turn.b)
             for turn in self.turns[: self.answered]
         ]
 
     def cost(self, side: Side) -> int | None:
         """Returns the cost of all answers of a side, in millionths of a US dollar; None if one is unknown."""
         costs = [turn.cost[SIDES.index(side)] for turn in self.turns]
-        return None if None in costs else sum(filter(None, costs))
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether no answer is in progress."""
         return self.answered == len(self.turns)
 
     @property
     def can_go_on(self) -> bool:
-        return self.closed is None
+        return self.follow_up_refusal is None
 
     @property
-    def closed(self) -> str | None:
+    def follow_up_refusal(self) -> str | None:
         """The reason why no follow-up may be asked, if any."""
         if self.phase is not Phase.OPEN:
             return "You've already chosen. Start another battle to ask more."
-        if not self.settled:
+        if not self.is_settled:
             return "The answers aren't finished yet. Ask again when they are."
         if len(self.turns) >= MOST_TURNS:
             return f"A battle has at most {MOST_TURNS} turns. Choose A or B."
-        stopped = self.void is not None or self.turns[-1].stopped
-        return "This battle was stopped. Choose A or B, or start another." if stopped else None
+        if self.void is not None or self.turns[-1].stopped:
+            return "This battle was stopped. Choose A or B, or start another."
+        return None
 
 
 class Opening(NamedTuple):
@@ -116,7 +126,7 @@ class Opening(NamedTuple):
     """The probability of the pair, among all that could answer."""
 
 
-class Answered(NamedTuple):
+class TurnAnswers(NamedTuple):
     """Both answers of a turn, and their models' names."""
 
     models: Names
@@ -149,33 +159,39 @@ class LiveStore(ChoiceStore[LiveBattle]):
         """Adds models that are not in the bank yet, by name. Raises LiveModelError for a name that is taken."""
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
-            known = set(connection.scalars(select(MODEL.c.name)))
+            ids = set(connection.scalars(select(MODEL.c.name)))
             by_display = {
                 row.display: row.name
                 for row in connection.execute(select(MODEL.c.display, MODEL.c.name))
             }
-            fresh = [name for name in models if name not in known]
-            if taken := [name for name in fresh if name in by_display]:
-                owner = by_display[taken[0]]
+            insertion = [name for name in models if name not in ids]
+            if taken_names := [name for name in insertion if name in by_display]:
+                owner = by_display[taken_names[0]]
                 raise LiveModelError(
-                    f"The models file's {taken[0]!r} has the same name as {owner!r} here. Rename one."
+                    f"The models file's {taken_names[0]!r} has the same name as {owner!r} here. Rename one."
                 )
-            if fresh:
+            if insertion:
                 connection.execute(
-                    insert(MODEL), [{"name": name, "display": name} for name in fresh]
+                    insert(MODEL), [{"name": name, "display": name} for name in insertion]
                 )
                 bump_counter(connection, BANK_VERSION)
 
     def begin(self, voter: int, opening: Opening) -> LiveBattle:
         """Stores a new battle with its first question, which this server answers. Raises LimitError."""
-        values = {"token": secrets.token_urlsafe(16), "voter_id": voter, "item_id": opening.item}
-        values |= {"images": opening.images, "keep": opening.keep, "began_at": now()}
+        values = {
+            "token": secrets.token_urlsafe(16),
+            "voter_id": voter,
+            "item_id": opening.item,
+            "images": opening.images,
+            "keep": opening.keep,
+            "began_at": now(),
+        }
         if opening.draw_probability is not None:
             values |= {"draw": "lot", "draw_probability": opening.draw_probability}
         with self._database.write() as connection:
             self.quotas.count_live_battle(connection, voter, opening.item, opening.network)
-            fresh = insert(BATTLE).values(values).returning(*BATTLE.c)
-            row = connection.execute(fresh).one()
+            insertion = insert(BATTLE).values(values).returning(*BATTLE.c)
+            row = connection.execute(insertion).one()
             self._ask(connection, row.id, 1, opening.instruction)
             return _battle(connection, row)
 
@@ -184,37 +200,47 @@ class LiveStore(ChoiceStore[LiveBattle]):
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             battle = _battle(connection, row)
-            if battle.closed:
-                raise ChoiceError(battle.closed)
+            if battle.follow_up_refusal:
+                raise ChoiceError(battle.follow_up_refusal)
             self._ask(connection, row.id, len(battle.turns) + 1, text)
             return _battle(connection, row)
 
-    def answer(self, battle: int, answered: Answered) -> None:
+    def answer(self, battle: int, answered: TurnAnswers) -> None:
         """Stores both answers; without their texts if the question was erased meanwhile."""
         newest = select(TURN.c.number, TURN.c.question).where(TURN.c.battle_id == battle)
         newest = newest.order_by(TURN.c.number.desc()).limit(1).with_for_update()
         with self._database.write() as connection:
-            number, question = connection.execute(newest).one()
-            a, b = answered.answers if question else ("", "")
+            turn = connection.execute(newest).one()
+            is_erased = not turn.question
+            answer_a, answer_b = ("", "") if is_erased else answered.answers
+            thinking_a, thinking_b = ("", "") if is_erased else answered.thinking
             tokens_a, tokens_b = answered.tokens
-            values = {"answer_a": a, "answer_b": b, "answered_at": now()}
-            values |= {"tokens_a": tokens_a, "tokens_b": tokens_b}
             cost_a, cost_b = answered.cost
-            values |= {"cost_a": cost_a, "cost_b": cost_b}
-            values |= {"stopped": answered.stopped, "named": answered.named}
-            thinking_a, thinking_b = answered.thinking if question else ("", "")
             cut_a, cut_b = answered.cut
-            values |= {"thinking_a": thinking_a, "thinking_b": thinking_b}
-            values |= {"cut_a": cut_a, "cut_b": cut_b}
-            is_turn = (TURN.c.battle_id == battle) & (TURN.c.number == number)
+            values = {
+                "answer_a": answer_a,
+                "answer_b": answer_b,
+                "answered_at": now(),
+                "tokens_a": tokens_a,
+                "tokens_b": tokens_b,
+                "cost_a": cost_a,
+                "cost_b": cost_b,
+                "stopped": answered.stopped,
+                "named": answered.named,
+                "thinking_a": thinking_a,
+                "thinking_b": thinking_b,
+                "cut_a": cut_a,
+                "cut_b": cut_b,
+            }
+            is_turn = (TURN.c.battle_id == battle) & (TURN.c.number == turn.number)
             connection.execute(update(TURN).where(is_turn).values(values))
             update_battle = update(BATTLE).where(BATTLE.c.id == battle)
-            if number == 1:
+            if turn.number == 1:
                 model_a, model_b = _codes(connection, answered.models)
                 connection.execute(update_battle.values(model_a=model_a, model_b=model_b))
             if answered.replaced:
                 connection.execute(update_battle.values(draw=None, draw_probability=None))
-        self._database.release(_held(battle))
+        self._database.release(_hold_name(battle))
 
     def end(self, battle: int, reason: str) -> None:
         """Stores the reason why there is nothing to vote on; the first reason stays."""
@@ -224,12 +250,14 @@ class LiveStore(ChoiceStore[LiveBattle]):
             ).one()
             if row.ended is None and row.choice is None:
                 self._end(connection, battle, reason)
-        self._database.release(_held(battle))
+        self._database.release(_hold_name(battle))
 
     def is_elsewhere(self, battle: int) -> bool:
-        return self._database.is_held_elsewhere(_held(battle))
+        """Returns whether another server is answering in a battle."""
+        return self._database.is_held_elsewhere(_hold_name(battle))
 
-    def fail(self, failures: Sequence[SideFailure]) -> None:
+    def store_failures(self, failures: Sequence[SideFailure]) -> None:
+        """Stores failures of models, as of now."""
         with self._database.write() as connection:
             codes = _codes(connection, [failure.model for failure in failures])
             for code, failure in zip(codes, failures, strict=True):
@@ -254,17 +282,17 @@ class LiveStore(ChoiceStore[LiveBattle]):
             row = self._find(connection, voter, token, lock=True)
             if row.ended is not None:
                 raise ChoiceError("There's nothing to vote on in this battle. Start another.")
-            turns, answered = _turns(connection, row.id)
-            if answered == 0 or answered != len(turns):
+            stored = _turns_of(connection, row.id)
+            if stored.answered == 0 or stored.answered != len(stored.turns):
                 raise ChoiceError(
                     "The answers aren't finished yet. Choose when they are, or press Stop."
                 )
             outside: Outside | None = None
-            if any(turn.stopped for turn in turns):
+            if any(turn.stopped for turn in stored.turns):
                 outside = "stopped"
-            elif any(turn.named for turn in turns):
+            elif any(turn.named for turn in stored.turns):
                 outside = "named itself"
-            return self._choose(connection, row, token_parts(token)[1], choice, terms, outside)
+            return self._choose(connection, row, parse_token(token).attempt, choice, terms, outside)
 
     def models(self, battle: int) -> Names:
         """Returns the bank's names of a battle's models, never for a page.
@@ -298,31 +326,33 @@ class LiveStore(ChoiceStore[LiveBattle]):
         """Stores a question, and marks this server as the one that answers it before others can see the question."""
         values = {"battle_id": battle, "number": number, "question": text, "asked_at": now()}
         connection.execute(insert(TURN).values(values))
-        self._database.hold(_held(battle))
+        self._database.hold(_hold_name(battle))
 
 
-def _held(battle: int) -> str:
+def _hold_name(battle: int) -> str:
+    """Returns the name under which a server holds a battle while it answers there."""
     return f"live battle {battle}"
 
 
 def _codes(connection: Connection, names: Sequence[str]) -> list[int]:
-    known = {
+    """Returns the ids of models in the order of their names."""
+    ids = {
         row.name: row.id for row in connection.execute(select(MODEL).where(MODEL.c.name.in_(names)))
     }
-    return [known[name] for name in names]
+    return [ids[name] for name in names]
 
 
 def _battle(connection: Connection, row: Row) -> LiveBattle:
     attempt = attempt_of(row)
-    turns, answered = _turns(connection, row.id)
+    stored = _turns_of(connection, row.id)
     return LiveBattle(
         id=row.id,
         token=f"{row.token}.{attempt}",
         item=row.item_id,
         images=row.images,
         phase=phase(row),
-        turns=turns,
-        answered=answered,
+        turns=stored.turns,
+        answered=stored.answered,
         void=row.ended,
         choice=row.choice,
         outside=row.outside,
@@ -330,8 +360,15 @@ def _battle(connection: Connection, row: Row) -> LiveBattle:
     )
 
 
-def _turns(connection: Connection, battle: int) -> tuple[tuple[LiveTurn, ...], int]:
-    """Returns the turns of a battle, and the number of answered ones."""
+class _StoredTurns(NamedTuple):
+    """The turns of a battle."""
+
+    turns: tuple[LiveTurn, ...]
+    answered: int
+    """The number of answered ones."""
+
+
+def _turns_of(connection: Connection, battle: int) -> _StoredTurns:
     query = select(TURN).where(TURN.c.battle_id == battle).order_by(TURN.c.number)
     rows = connection.execute(query).all()
     turns = tuple(
@@ -347,4 +384,4 @@ def _turns(connection: Connection, battle: int) -> tuple[tuple[LiveTurn, ...], i
         )
         for row in rows
     )
-    return turns, sum(row.answered_at is not None for row in rows)
+    return _StoredTurns(turns, sum(row.answered_at is not None for row in rows))

@@ -27,25 +27,27 @@ FRAME_SECONDS = 0.08
 """The least time between two frames."""
 MOST_SECONDS = 300.0
 """The time after which an unfinished answer counts as failed."""
-SURE_SECONDS = 0.5
-SURE_WORDS = 5
-UNSURE_PACE = 8.0
-"""SURE_SECONDS, SURE_WORDS: the least time and words for a pace measured from the first words. With less, it is
-measured from the question, and is at least UNSURE_PACE words a second, since one late short word is no pace."""
+LEAST_PACE_SECONDS = 0.5
+LEAST_PACE_WORDS = 5
+"""LEAST_PACE_SECONDS, LEAST_PACE_WORDS: the least time and words for a pace measured from the first words. With less,
+it is measured from the question."""
+LEAST_WHOLE_PACE = 8.0
+"""The least pace that is measured from the question, in words a second, since one late short word is no pace."""
 MOST_BLANK = 1_000
 """The consecutive invisible characters after which reading a side stops."""
-PART = 1_000
+PART_CHARACTERS = 1_000
 """The characters that are taken in at once, before other tasks on the loop get a turn."""
 REST_SECONDS = 0.5
+"""The rest of the remaining side once the other is complete."""
 SLACK = 0.85
-"""REST_SECONDS, SLACK: the remaining side rests first and is then a little slower than both were, so that it looks the
+"""The pace of the remaining side after its rest, as a share of the pace of both before. With the rest, it looks the
 same if its words have arrived already or still come in bursts."""
 LAST_SECONDS = 1.8
 """The time in which everything is shown once both streams have ended."""
 ENOUGH_WORDS = 50
 """The least words of the longer answer for a choice, or all of it, beside the whole shorter one."""
 
-Failing = ModelTrouble | Literal["empty"]
+FailureKind = ModelTrouble | Literal["empty"]
 Ending = Literal["complete", "stopped", "void"]
 
 # Languages without spaces grow by characters: Thai to Khmer, kana, Han and full-width forms.
@@ -70,10 +72,12 @@ class WordBuffer:
         return len(self._words)
 
     def add(self, piece: str) -> None:
+        """Adds text, and cuts it at the ends of words."""
+        # An end of a word depends on the character before it.
         before = self._rest[-1][-1] if self._rest else ""
         begin = 0
-        for word in _WORD_END.finditer(before + piece):
-            end = word.start() - len(before)
+        for word_end in _WORD_END.finditer(before + piece):
+            end = word_end.start() - len(before)
             self._words.append("".join((*self._rest, piece[begin:end])))
             self._rest = []
             begin = end
@@ -86,6 +90,7 @@ class WordBuffer:
             self._words.append(word)
 
     def text(self, begin: int, end: int) -> str:
+        """Returns the words from `begin` up to `end`, as one text."""
         return "".join(self._words[begin:end])
 
 
@@ -95,29 +100,29 @@ class SideText:
     def __init__(self, vlm: VLM) -> None:
         self.vlm = vlm
         self.words = WordBuffer()
-        self.ended = False
+        self.is_ended = False
         self.words_shown = 0
-        self.empty = True
+        self.is_empty = True
         """Whether nothing visible has arrived."""
         self.tokens: int | None = None
         """The completion tokens, including hidden ones; None if the model does not report them."""
         self.cost: int | None = None
         """The cost in millionths of a US dollar; None if unknown."""
-        self.cut = False
+        self.is_cut = False
         """Whether the answer ended at the limit of tokens."""
-        self.loading = False
+        self.is_loading = False
         """Whether the model is being loaded."""
         self._thinking = ThinkingStream()
-        self._blank = 0
+        self._blank_characters = 0
 
     def note(self, usage: Usage) -> None:
         self.tokens = usage.completion
         self.cost = usage.cost
-        self.cut = usage.cut
+        self.is_cut = usage.cut
 
     def take(self, piece: str) -> str:
         """Takes in a piece; returns its text without thinking, for `add`."""
-        self.loading = isinstance(piece, Loading)
+        self.is_loading = isinstance(piece, Loading)
         if isinstance(piece, Thought):
             self._thinking.think(piece)
             return ""
@@ -133,19 +138,19 @@ class SideText:
         """Adds text. Raises ModelError when too many consecutive characters are invisible."""
         self.words.add(part)
         if visible_text(part).strip():
-            self.empty = False
-            self._blank = 0
+            self.is_empty = False
+            self._blank_characters = 0
         else:
-            self._blank += len(part)
-        if self._blank > MOST_BLANK:
+            self._blank_characters += len(part)
+        if self._blank_characters > MOST_BLANK:
             raise ModelError(
                 "blank",
                 f"over {MOST_BLANK:,} characters in a row show nothing, so we stopped reading",
             )
 
     @property
-    def complete(self) -> bool:
-        return self.ended and self.words_shown == len(self.words)
+    def is_complete(self) -> bool:
+        return self.is_ended and self.words_shown == len(self.words)
 
     @property
     def text(self) -> str:
@@ -155,14 +160,14 @@ class SideText:
     def says_nothing(self) -> bool:
         """Whether only thinking and invisible text have arrived."""
         whole = self.words.text(0, len(self.words))
-        return self.empty or not says_something(whole)
+        return self.is_empty or not says_something(whole)
 
     @property
     def answer(self) -> ShownAnswer:
         """The shown text, without the thinking in it."""
         thinking, text = split_thinking(self.text)
         thoughts = "\n\n".join(filter(None, (self._thinking.thinking, thinking)))
-        return ShownAnswer(text, thoughts, self.cut and self.complete)
+        return ShownAnswer(text, thoughts, self.is_cut and self.is_complete)
 
     def since(self, words: int) -> str:
         """Returns the shown text after this many words."""
@@ -173,7 +178,7 @@ class SideFailure(NamedTuple):
     """A failure of a model: no answer, or an unfinished one."""
 
     model: str
-    kind: Failing
+    kind: FailureKind
 
 
 class SideBySide:
@@ -202,13 +207,15 @@ class SideBySide:
         self._news = asyncio.Event()
 
     @property
-    def choosable(self) -> bool:
+    def is_choosable(self) -> bool:
         """Whether enough is shown for a choice: one whole answer, and the other whole or ENOUGH_WORDS of it."""
         side_texts = self.side_texts.values()
-        enough = all(
-            side_text.complete or side_text.words_shown >= ENOUGH_WORDS for side_text in side_texts
+        if not any(side_text.is_complete for side_text in side_texts):
+            return False
+        return all(
+            side_text.is_complete or side_text.words_shown >= ENOUGH_WORDS
+            for side_text in side_texts
         )
-        return enough and any(side_text.complete for side_text in side_texts)
 
     @property
     def all_speak(self) -> bool:
@@ -218,22 +225,24 @@ class SideBySide:
     @property
     def can_be_chosen(self) -> bool:
         """Whether the answers can be ended here for a choice."""
-        return self.choosable and self.all_speak
+        return self.is_choosable and self.all_speak
 
     @property
-    def loading(self) -> bool:
+    def is_loading(self) -> bool:
         """Whether nothing is shown because a model is being loaded."""
         side_texts = self.side_texts.values()
         is_silent = not any(side_text.words_shown for side_text in side_texts)
-        return is_silent and any(side_text.loading for side_text in side_texts)
+        return is_silent and any(side_text.is_loading for side_text in side_texts)
 
-    async def run(self, tell: Callable[[], None]) -> Ending:
-        """Lets all sides answer and closes their streams; `tell` is called whenever more is shown."""
-        listeners = [asyncio.create_task(self._follow(side)) for side in self.side_texts]
+    async def run(self, on_change: Callable[[], None]) -> Ending:
+        """Lets all sides answer and closes their streams; `on_change` is called whenever more is shown."""
+        listeners = [
+            asyncio.create_task(self._read_with_substitute(side)) for side in self.side_texts
+        ]
         for listener in listeners:
             listener.add_done_callback(self._on_end)
         try:
-            await self._show(_FramePace(_now()), tell)
+            await self._show(_FramePace(_now()), on_change)
             self._end("complete")
         finally:
             for listener in listeners:
@@ -255,20 +264,21 @@ class SideBySide:
             log.error("a live answer could not be heard", exc_info=error)
             self._end("void")
 
-    async def _follow(self, side: Side) -> None:
+    async def _read_with_substitute(self, side: Side) -> None:
         """Reads a side to its end; if it fails before a word is shown, reads a substitute, once."""
-        failing = await self._read(side)
-        if failing is not None and not self.side_texts[side].words_shown:
+        failure = await self._read(side)
+        if failure is not None and not self.side_texts[side].words_shown:
             other = self._substitute(side)
             if other is not None:
                 self.side_texts[side] = SideText(other)
-                failing = await self._read(side)
-        if failing is not None:
+                failure = await self._read(side)
+        if failure is not None:
             self._end("void")
 
-    async def _read(self, side: Side) -> Failing | None:
+    async def _read(self, side: Side) -> FailureKind | None:
+        """Reads a side's stream to its end, and notes a failure; returns its kind, None if there was none."""
         side_text = self.side_texts[side]
-        failing: Failing | None = None
+        failure: FailureKind | None = None
         try:
             async with (
                 asyncio.timeout(self._patience),
@@ -276,8 +286,8 @@ class SideBySide:
             ):
                 async for piece in pieces:
                     text = side_text.take(piece)
-                    for start in range(0, len(text), PART):
-                        side_text.add(text[start : start + PART])
+                    for start in range(0, len(text), PART_CHARACTERS):
+                        side_text.add(text[start : start + PART_CHARACTERS])
                         self._news.set()
                         await asyncio.sleep(0)
                     self._news.set()
@@ -286,37 +296,38 @@ class SideBySide:
             log.warning(
                 "%s failed in a live battle: %s (%s)", side_text.vlm.card.name, error.kind, error
             )
-            failing = error.kind
+            failure = error.kind
         except TimeoutError:
-            failing = "slow"
-        if failing is None and side_text.says_nothing:
-            failing = "empty"
-        if failing is not None:
-            self.failures.append(SideFailure(side_text.vlm.card.name, failing))
-            return failing
-        side_text.ended = True
+            failure = "slow"
+        if failure is None and side_text.says_nothing:
+            failure = "empty"
+        if failure is not None:
+            self.failures.append(SideFailure(side_text.vlm.card.name, failure))
+            return failure
+        side_text.is_ended = True
         self._news.set()
         return None
 
-    async def _show(self, pace: "_FramePace", tell: Callable[[], None]) -> None:
+    async def _show(self, pace: "_FramePace", on_change: Callable[[], None]) -> None:
+        """Shows both answers in step until they are complete, or the turn ends."""
         begin = _now() + self._delay
         while self.ending is None and (left := begin - _now()) > 0:
-            await self._more(left)
+            await self._wait_for_news(left)
         was_loading = False
         while self.ending is None:
-            if self.loading != was_loading:
-                was_loading = self.loading
-                tell()
-            grew = self._grow(pace)
-            if all(side_text.complete for side_text in self.side_texts.values()):
+            if self.is_loading != was_loading:
+                was_loading = self.is_loading
+                on_change()
+            has_grown = self._grow(pace)
+            if all(side_text.is_complete for side_text in self.side_texts.values()):
                 return
-            if grew:
-                tell()
+            if has_grown:
+                on_change()
                 await asyncio.sleep(FRAME_SECONDS)
             else:
-                await self._more(None if pace.rate is None else FRAME_SECONDS)
+                await self._wait_for_news(None if pace.rate is None else FRAME_SECONDS)
 
-    async def _more(self, seconds: float | None) -> None:
+    async def _wait_for_news(self, seconds: float | None) -> None:
         """Waits for more words, at most `seconds`; None: without a limit."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -324,7 +335,10 @@ class SideBySide:
             self._news.clear()
 
     def _grow(self, pace: "_FramePace") -> bool:
-        """Shows more words: as many as all sides have, or as the pace allows for the remaining side."""
+        """Shows more words: as many as all sides have, or as the pace allows for the remaining side.
+
+        Returns whether there are more than before.
+        """
         side_texts = self.side_texts.values()
         before = [side_text.words_shown for side_text in side_texts]
         least = min(len(side_text.words) for side_text in side_texts)
@@ -335,14 +349,21 @@ class SideBySide:
         else:
             for side_text in side_texts:
                 side_text.words_shown = max(
-                    side_text.words_shown, min(len(side_text.words), pace.allowed())
+                    side_text.words_shown, min(len(side_text.words), pace.allowed_words())
                 )
-        if any(side_text.complete for side_text in side_texts):
+        if any(side_text.is_complete for side_text in side_texts):
             pace.fix()
-        if pace.rate is not None and all(side_text.ended for side_text in side_texts):
+        if pace.rate is not None and all(side_text.is_ended for side_text in side_texts):
             longer = max(side_texts, key=lambda side_text: len(side_text.words))
             pace.finish(longer.words_shown, len(longer.words))
         return before != [side_text.words_shown for side_text in side_texts]
+
+
+class _Growth(NamedTuple):
+    """A number of words at a time of the loop's clock."""
+
+    moment: float
+    words: int
 
 
 class _FramePace:
@@ -352,48 +373,51 @@ class _FramePace:
         self.rate: float | None = None
         """None while all grow together."""
         self._began = began
-        self._grown: list[tuple[float, int]] = []
-        """The times and numbers of words that all sides showed."""
-        self._settled = (began, 0)
-        self._finishes = False
+        self._growth: list[_Growth] = []
+        """The numbers of words that all sides showed, whenever they grew."""
+        self._start = _Growth(began, 0)
+        """The words from which the remaining side grows, and the time when it begins to."""
+        self._is_finishing = False
 
     def count(self, words: int) -> None:
         """Notes the number of words that every side shows."""
-        if words and (not self._grown or words > self._grown[-1][1]):
-            self._grown.append((_now(), words))
+        words_before = self._growth[-1].words if self._growth else 0
+        if words > words_before:
+            self._growth.append(_Growth(_now(), words))
 
     def fix(self) -> None:
         """Fixes the pace once a side is complete, without the last growth, since the end of a stream ends a word
         early.
         """
-        if self.rate is not None or not self._grown:
+        if self.rate is not None or not self._growth:
             return
         now = _now()
-        words = self._grown[-1][1]
-        (first, at_first) = self._grown[0]
-        (last, at_last) = self._grown[max(0, len(self._grown) - 2)]
-        seconds = last - first
-        grown = at_last - at_first
-        if seconds < SURE_SECONDS or grown < SURE_WORDS:
-            self.rate = SLACK * max(words / max(now - self._began, FRAME_SECONDS), UNSURE_PACE)
+        words = self._growth[-1].words
+        first = self._growth[0]
+        last_but_one = self._growth[-2] if len(self._growth) > 1 else first
+        seconds = last_but_one.moment - first.moment
+        grown = last_but_one.words - first.words
+        if seconds < LEAST_PACE_SECONDS or grown < LEAST_PACE_WORDS:
+            self.rate = SLACK * max(words / max(now - self._began, FRAME_SECONDS), LEAST_WHOLE_PACE)
         else:
             self.rate = SLACK * grown / seconds
-        self._settled = (now + REST_SECONDS, words)
+        self._start = _Growth(now + REST_SECONDS, words)
 
     def finish(self, words_shown: int, words: int) -> None:
         """Sets the pace to show the rest of the remaining side within LAST_SECONDS, after both streams have ended."""
-        if self._finishes or self.rate is None:
+        if self._is_finishing or self.rate is None:
             return
         now = _now()
-        begin = max(_now(), self._settled[0])
-        self.rate = max(self.rate, (words - words_shown) / (LAST_SECONDS - (begin - now)))
-        self._settled = (begin, words_shown)
-        self._finishes = True
+        begin = max(now, self._start.moment)
+        seconds_left = LAST_SECONDS - (begin - now)
+        self.rate = max(self.rate, (words - words_shown) / seconds_left)
+        self._start = _Growth(begin, words_shown)
+        self._is_finishing = True
 
-    def allowed(self) -> int:
+    def allowed_words(self) -> int:
         """Returns the number of words that the remaining side may show by now."""
-        moment, words = self._settled
-        return words + max(0, int((_now() - moment) * (self.rate or 0)))
+        seconds = _now() - self._start.moment
+        return self._start.words + max(0, int(seconds * (self.rate or 0)))
 
 
 def _now() -> float:
@@ -401,4 +425,5 @@ def _now() -> float:
 
 
 def sides(a: VLM, b: VLM) -> dict[Side, VLM]:
+    """Returns two models by their sides."""
     return dict(zip(SIDES, (a, b), strict=True))

@@ -27,7 +27,7 @@ from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, code_sums
 
 SPREAD = 110.0
 """The standard deviation, in rating points, of the models' strengths before any vote."""
-SECONDS = 60.0
+VOTE_SECONDS = 60.0
 """The time of a vote, before there are any."""
 POWER = 0.8
 """The probability that an order with the smallest gap is settled after the planned votes."""
@@ -81,7 +81,7 @@ class Plan:
     correlations: Correlations = Correlations()
     seat: int = 20
     """The votes of a worker."""
-    seconds: float = SECONDS
+    seconds: float = VOTE_SECONDS
     """The seconds of a vote."""
     pay: float = 12.0
     """The wage of an hour."""

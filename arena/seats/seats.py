@@ -297,6 +297,7 @@ def _load_seats(
 
 
 def _seat(row: Row, campaign: Campaign, events: dict[str, datetime]) -> Seat:
+    # At most one: after it, `add_event` adds none.
     end: SeatEvent | None = next((kind for kind in ENDS if kind in events), None)
     return Seat(
         id=row.id,

@@ -44,7 +44,7 @@ class SeatWork(NamedTuple):
     """Answers, including those to checks, that came faster than anybody reads."""
 
 
-class _Reasoned(NamedTuple):
+class _ReasonedProposal(NamedTuple):
     """A proposal and its reason."""
 
     proposal: Proposal
@@ -101,7 +101,7 @@ def pay_rows(
     at: datetime,
 ) -> list[SheetRow]:
     """Returns the rows of a campaign's sheet; `listed`: the status of each person in the platform's list, if any."""
-    rows = [_row(seat, work.get(seat.id, SeatWork()), listed, at) for seat in seats]
+    rows = [_seat_row(seat, work.get(seat.id, SeatWork()), listed, at) for seat in seats]
     came = {seat.person for seat in seats}
     for person, status in listed.items():
         if person not in came:
@@ -115,7 +115,7 @@ def _in_list(person: str, listed: Mapping[str, str]) -> Literal["yes", "no", "no
     return "yes" if person in listed else "no"
 
 
-def _row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetime) -> SheetRow:
+def _seat_row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetime) -> SheetRow:
     spec = seat.campaign.spec
     state = seat_state(seat, work.last, at)
     status = listed.get(seat.person, "")
@@ -149,24 +149,30 @@ def _row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetime) ->
     )
 
 
-def _proposal(seat: Seat, state: SeatState, work: SeatWork, listed: Mapping[str, str]) -> _Reasoned:
+def _proposal(
+    seat: Seat, state: SeatState, work: SeatWork, listed: Mapping[str, str]
+) -> _ReasonedProposal:
     if listed and seat.person not in listed:
-        return _Reasoned("unknown to the platform: don't pay", "not on the platform's list")
+        return _ReasonedProposal("unknown to the platform: don't pay", "not on the platform's list")
     spec = seat.campaign.spec
     status = listed.get(seat.person, "")
     if plain_status(status) in GIVEN_BACK:
-        return _Reasoned("none", f"{status.lower()} at the platform")
+        return _ReasonedProposal("none", f"{status.lower()} at the platform")
     if state in ("working", "abandoned", "withdrew"):
         return _unfinished_proposal(seat, state, work, status)
     if spec.platform.must_confirm and not listed:
-        return _Reasoned("look", "upload the platform's list first: it says whom the platform pays")
+        return _ReasonedProposal(
+            "look", "upload the platform's list first: it says whom the platform pays"
+        )
     if state == "failed":
         proposal = _AFTER_FAILURE.get(spec.platform.kind, "approve")
-        return _Reasoned(proposal, "didn't pass the qualification, which is no reason to reject")
+        return _ReasonedProposal(
+            proposal, "didn't pass the qualification, which is no reason to reject"
+        )
     doubts = _doubts(spec, seat, work)
     if doubts:
-        return _Reasoned("look", "; ".join(doubts))
-    return _Reasoned("approve", _work_in_words(seat, work))
+        return _ReasonedProposal("look", "; ".join(doubts))
+    return _ReasonedProposal("approve", _work_in_words(seat, work))
 
 
 def _doubts(spec: CampaignSpec, seat: Seat, work: SeatWork) -> list[str]:
@@ -185,16 +191,18 @@ def _doubts(spec: CampaignSpec, seat: Seat, work: SeatWork) -> list[str]:
     return [*reasons, *work.flags]
 
 
-def _unfinished_proposal(seat: Seat, state: SeatState, work: SeatWork, status: str) -> _Reasoned:
+def _unfinished_proposal(
+    seat: Seat, state: SeatState, work: SeatWork, status: str
+) -> _ReasonedProposal:
     """Returns the proposal for a worker who isn't done. `status`: the platform's."""
     work_in_words = _work_in_words(seat, work)
     if state == "withdrew":
-        return _Reasoned("ask to return", "withdrew consent")
+        return _ReasonedProposal("ask to return", "withdrew consent")
     if status and plain_status(status) not in AT_WORK:
-        return _Reasoned("look", f"{work_in_words}, but handed in")
+        return _ReasonedProposal("look", f"{work_in_words}, but handed in")
     if state == "working":
-        return _Reasoned("wait", f"{work_in_words} so far")
-    return _Reasoned("ask to return", f"{work_in_words} and stopped")
+        return _ReasonedProposal("wait", f"{work_in_words} so far")
+    return _ReasonedProposal("ask to return", f"{work_in_words} and stopped")
 
 
 def _work_in_words(seat: Seat, work: SeatWork) -> str:
@@ -205,9 +213,9 @@ def _absent_row(spec: CampaignSpec, person: str, status: str) -> SheetRow:
     """Returns the row of a listed worker without a seat, who may have handed in somebody else's code."""
     has_handed_in = plain_status(status) not in GIVEN_BACK | AT_WORK
     if has_handed_in:
-        proposal = _Reasoned("ask to return", "never opened a link to this campaign")
+        proposal = _ReasonedProposal("ask to return", "never opened a link to this campaign")
     else:
-        proposal = _Reasoned("none", f"{status.lower()} at the platform")
+        proposal = _ReasonedProposal("none", f"{status.lower()} at the platform")
     return SheetRow(
         person=person,
         session="",

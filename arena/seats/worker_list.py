@@ -67,7 +67,8 @@ def parse_workers(lines: Sequence[str], is_table: bool = False) -> list[ListedWo
     fitting = [separator for separator in separators if _has_column(header.split(separator))]
     is_unknown_table = is_table and bool(separators) and not _is_quoted(header)
     if fitting or is_unknown_table:
-        suffix = ".tsv" if "\t" in (fitting or separators) else ".csv"
+        likely = fitting or separators
+        suffix = ".tsv" if "\t" in likely else ".csv"
         return _check_names(_text_table_workers(filled, suffix))
     if _has_column([header]):
         filled = filled[1:]

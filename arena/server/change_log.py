@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Column,
@@ -72,22 +72,30 @@ _PICTURE_TABLES = ("image", "draft_picture", "campaign")
 """Tables whose rows name pictures, which are copied too."""
 _SPEC_PICTURE = re.compile(r'"([0-9a-f]{64})\.(jpg|png)"')
 """A picture of an example or a sample task in a campaign's spec."""
-UNSAID = frozenset(
-    {("turn", "question"), ("turn", "answer_a"), ("turn", "answer_b")}
-    | {("turn", "thinking_a"), ("turn", "thinking_b")}
-    | {("job", "owner"), ("job", "network"), ("mark", "owner")}
+EMPTIED_COLUMNS = frozenset(
+    {
+        ("turn", "question"),
+        ("turn", "answer_a"),
+        ("turn", "answer_b"),
+        ("turn", "thinking_a"),
+        ("turn", "thinking_b"),
+        ("job", "owner"),
+        ("job", "network"),
+        ("mark", "owner"),
+    }
 )
 """Columns copied empty: visitors' questions and answers in live battles, and the owners of jobs, stay here."""
-UNNAMED = frozenset({("person", "subject")})
+KEYED_COLUMNS = frozenset({("person", "subject")})
 """Columns replaced by the voter's random key: they show that somebody logged in, but not who."""
-OF_THE_DISK = frozenset({("battle", "tick")})
+LOCAL_COLUMNS = frozenset({("battle", "tick")})
 """Columns left out of the backup: the time of this database's own clock."""
 _VISITOR_BUDGET = re.compile(r"(live )?day ")
 """Name prefix of budgets for one day and one visitor; these stay here, and a new disk starts that day at zero."""
 _COPIES = "copies"
 """Counter of backup batches; a restore continues from the last one."""
 _NOT_WHOLE = "isn't whole. Delete it from the dataset or restore it there"
-_CHUNK = 500
+_KEYS_AT_ONCE = 500
+"""The most keys in one statement."""
 
 
 class ChangeLogError(ValueError):
@@ -110,13 +118,21 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Unpacked:
+class BackupContents:
     """Contents of all batches of a backup."""
 
     number: int
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
     """Rows by table, as JSON values."""
     pictures: frozenset[str]
+
+
+class _Change(NamedTuple):
+    """A changed row of a table, with its current values; None for a deleted row."""
+
+    table: Table
+    key: tuple
+    row: Mapping[str, Any] | None
 
 
 class ChangeLog:
@@ -131,16 +147,17 @@ class ChangeLog:
     def open(self) -> None:
         """Starts recording changes. All rows of a table that was never recorded count as changed."""
         with self._database.write() as connection:
-            for table in self._note_changes(connection):
+            for table in self._install_triggers(connection):
                 connection.execute(
-                    text(f"INSERT INTO outbox (name, key) {_keys_of(table, connection)}")
+                    text(f"INSERT INTO outbox (name, key) {_all_keys_query(table, connection)}")
                 )
 
-    def waiting(self) -> int:
+    def count_waiting(self) -> int:
+        """Returns the number of changes that are not acknowledged yet."""
         with self._database.read() as connection:
             return connection.execute(select(func.count()).select_from(OUTBOX)).scalar_one()
 
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether all copied tables are empty, as on a new disk."""
         with self._database.read() as connection:
             for table in self._tables.values():
@@ -151,9 +168,8 @@ class ChangeLog:
     def batch(self, most: int, after: int = 0) -> Batch | None:
         """Returns up to `most` of the oldest changes after an id, with current values; None if there are none."""
         with self._database.write() as connection:
-            rows = connection.execute(
-                select(OUTBOX).where(OUTBOX.c.id > after).order_by(OUTBOX.c.id).limit(most)
-            ).all()
+            oldest = select(OUTBOX).where(OUTBOX.c.id > after).order_by(OUTBOX.c.id).limit(most)
+            rows = connection.execute(oldest).all()
             if not rows:
                 return None
             bump_counter(connection, _COPIES)
@@ -162,20 +178,20 @@ class ChangeLog:
             lines: list[dict[str, Any]] = [{"copy": number, "schema": DIGEST, "at": read_at}]
             pictures: set[str] = set()
             voters: set[int] = set()
-            changes: list[tuple[Table, tuple, Mapping[str, Any] | None]] = []
+            changes: list[_Change] = []
             changed_keys = _changed_keys(rows)
             for name, table in self._tables.items():
                 keys = changed_keys.get(name, ())
-                stored = _rows(connection, table, keys)
-                changes += [(table, key, stored.get(key)) for key in keys]
+                stored = _read_rows(connection, table, keys)
+                changes += [_Change(table, key, stored.get(key)) for key in keys]
                 for column in _voter_columns(table):
                     voters.update(row[column] for row in stored.values() if row[column])
                 if name in _PICTURE_TABLES:
                     pictures.update(*(_pictures(name, row) for row in stored.values()))
             keys_of_voters = voter_keys(connection, voters)
-            for table, key, row in changes:
-                values = _to_json(table, row, keys_of_voters)
-                lines.append({"table": table.name, "key": key, "row": values})
+            for change in changes:
+                values = _to_json(change.table, change.row, keys_of_voters)
+                lines.append({"table": change.table.name, "key": change.key, "row": values})
         return Batch(
             number=number,
             day=read_at[:10],
@@ -187,81 +203,83 @@ class ChangeLog:
     def acknowledge(self, batch: Batch) -> None:
         """Deletes a batch's changes from the log, once the backup is safe."""
         with self._database.write() as connection:
-            for start in range(0, len(batch.ids), _CHUNK):
-                connection.execute(
-                    delete(OUTBOX).where(OUTBOX.c.id.in_(batch.ids[start : start + _CHUNK]))
-                )
+            for start in range(0, len(batch.ids), _KEYS_AT_ONCE):
+                ids = batch.ids[start : start + _KEYS_AT_ONCE]
+                connection.execute(delete(OUTBOX).where(OUTBOX.c.id.in_(ids)))
 
-    def unpacked(
+    def unpack(
         self, contents: Iterable[bytes], names: Iterable[str] = repeat("a file of the copy")
-    ) -> Unpacked:
+    ) -> BackupContents:
         """Returns the last copied version of each row, from batches in any order. Raises ChangeLogError."""
-        header, last = _merged(contents, names)
-        unknown = sorted({name for name, _ in last} - self._tables.keys())
+        header, lines = _merge(contents, names)
+        unknown = sorted({name for name, _ in lines} - self._tables.keys())
         if unknown:
             raise ChangeLogError(
                 f"the copy has rows of {', '.join(unknown)}, which this version doesn't know. Update this program"
             )
-        current = grouped((name, line["row"]) for (name, _), line in last.items() if line["row"])
+        current = grouped((name, line["row"]) for (name, _), line in lines.items() if line["row"])
         rows = {name: current.get(name, []) for name in self._tables}
         pictures = (_pictures(name, row) for name in _PICTURE_TABLES for row in rows.get(name, ()))
-        return Unpacked(header["copy"], rows, frozenset().union(*pictures))
+        return BackupContents(header["copy"], rows, frozenset().union(*pictures))
 
-    def take_back(self, copy: Unpacked) -> None:
+    def restore(self, copy: BackupContents) -> None:
         """Restores a backup into an empty database, all or nothing.
 
         Voters come back with their votes and without their cookies. Reserved money comes back as spent.
         """
         with self._database.write() as connection:
-            voters = self._restored_voters(connection, copy)
+            voters = self._restore_voters(connection, copy)
             for name, table in self._tables.items():
                 rows = [_from_json(table, row, voters) for row in copy.rows[name]]
                 if rows:
                     connection.execute(insert(table), rows)
-                _go_on_counting(connection, table)
+                _continue_ids(connection, table)
             # Only now, because the restored rows are in the backup already.
-            self._note_changes(connection)
+            self._install_triggers(connection)
             spend_reserved(connection)
             if copy.number:
                 connection.execute(insert(META).values(name=_COPIES, value=copy.number))
 
-    def _restored_voters(self, connection: Connection, copy: Unpacked) -> Mapping[str, int]:
+    def _restore_voters(self, connection: Connection, copy: BackupContents) -> Mapping[str, int]:
         """Creates a voter for every key of the backup, as old as its first row. No cookie matches the voter's hash."""
         since: dict[str, datetime] = {}
         for name, table in self._tables.items():
             columns = _voter_columns(table)
-            for row in copy.rows[name] if columns else ():
-                first = min(_moments(table, row), default=now())
-                for key in filter(None, (row[column] for column in columns)):
+            if not columns:
+                continue
+            for row in copy.rows[name]:
+                first = min(_times(table, row), default=now())
+                keys = [row[column] for column in columns if row[column]]
+                for key in keys:
                     since[key] = min(first, since.get(key, first))
         voters: dict[str, int] = {}
         for key, first in since.items():
-            fresh = (
-                insert(VOTER).values(cookie_hash=f"copy:{key}", since=first).returning(VOTER.c.id)
-            )
-            voters[key] = connection.execute(fresh).scalar_one()
+            new_voter = insert(VOTER).values(cookie_hash=f"copy:{key}", since=first)
+            voters[key] = connection.execute(new_voter.returning(VOTER.c.id)).scalar_one()
             connection.execute(insert(VOTER_KEY).values(voter_id=voters[key], key=key))
         return voters
 
-    def _note_changes(self, connection: Connection) -> Sequence[Table]:
+    def _install_triggers(self, connection: Connection) -> Sequence[Table]:
         """Installs the triggers that record changes, and returns the tables that had none."""
-        known = set(connection.scalars(select(META.c.name)))
-        fresh = [table for table in self._tables.values() if f"noted {table.name}" not in known]
+        names = set(connection.scalars(select(META.c.name)))
+        new_tables = [
+            table for table in self._tables.values() if f"noted {table.name}" not in names
+        ]
         triggers = _sqlite_triggers if self._database.is_sqlite else _postgresql_triggers
-        for table in fresh:
+        for table in new_tables:
             for statement in triggers(table):
                 connection.exec_driver_sql(statement)
-        if fresh:
-            connection.execute(
-                insert(META), [{"name": f"noted {table.name}", "value": 1} for table in fresh]
-            )
-        return fresh
+        if new_tables:
+            rows = [{"name": f"noted {table.name}", "value": 1} for table in new_tables]
+            connection.execute(insert(META), rows)
+        return new_tables
 
 
 def _changed_keys(rows: Iterable[Row]) -> Mapping[str, Sequence[tuple]]:
     """Returns the keys of the change log's rows by table, each key once, without visitors' budgets."""
     keys: defaultdict[str, list[tuple]] = defaultdict(list)
-    for name, text_of_key in dict.fromkeys((row.name, row.key) for row in rows):
+    each_once = dict.fromkeys((row.name, row.key) for row in rows)
+    for name, text_of_key in each_once:
         key = tuple(json.loads(text_of_key))
         if name == "budget" and _VISITOR_BUDGET.match(key[0]):
             continue
@@ -282,18 +300,16 @@ def _pictures(name: str, row: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(files)
 
 
-def _lines(content: bytes, name: str) -> list[dict[str, Any]]:
+def _parse_lines(content: bytes, name: str) -> list[dict[str, Any]]:
     """Returns the lines of a batch, its header first. Raises ChangeLogError, which names the file."""
     try:
         lines = [json.loads(line) for line in content.decode().splitlines()]
         schema = lines[0]["schema"]
-        is_whole = (
-            all({"table", "key", "row"} <= line.keys() for line in lines[1:])
-            and lines[0]["copy"] > 0
-        )
+        has_number = lines[0]["copy"] > 0
+        have_members = all({"table", "key", "row"} <= line.keys() for line in lines[1:])
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ChangeLogError(f"{name} {_NOT_WHOLE}") from error
-    if not is_whole:
+    if not has_number or not have_members:
         raise ChangeLogError(f"{name} {_NOT_WHOLE}")
     if schema != DIGEST:
         raise ChangeLogError(
@@ -302,74 +318,84 @@ def _lines(content: bytes, name: str) -> list[dict[str, Any]]:
     return lines
 
 
-def folded(contents: Iterable[bytes], names: Iterable[str]) -> bytes:
+def fold_files(contents: Iterable[bytes], names: Iterable[str]) -> bytes:
     """Returns one file in place of several, with the last version or deletion of each row. Raises ChangeLogError."""
-    header, last = _merged(contents, names)
-    return _json_lines([header, *last.values()])
+    header, lines = _merge(contents, names)
+    return _json_lines([header, *lines.values()])
 
 
 def _json_lines(lines: Iterable[Mapping[str, Any]]) -> bytes:
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()
 
 
-def _merged(
-    contents: Iterable[bytes], names: Iterable[str]
-) -> tuple[dict[str, Any], dict[tuple, dict[str, Any]]]:
-    """Returns the latest header, and the latest line of each row with its batch's number. Raises ChangeLogError."""
-    header: dict[str, Any] = {"copy": 0, "schema": DIGEST}
-    last: dict[tuple, dict[str, Any]] = {}
-    for first, *lines in map(_lines, contents, names):
-        if first["copy"] > header["copy"]:
-            header = first
+class _Merged(NamedTuple):
+    """Batches as one."""
+
+    header: dict[str, Any]
+    """The latest header."""
+    lines: dict[tuple, dict[str, Any]]
+    """The latest line of each row, by table and key, with its batch's number."""
+
+
+def _merge(contents: Iterable[bytes], names: Iterable[str]) -> _Merged:
+    """Returns the latest version of each row, from batches in any order. Raises ChangeLogError."""
+    latest_header: dict[str, Any] = {"copy": 0, "schema": DIGEST}
+    latest: dict[tuple, dict[str, Any]] = {}
+    for header, *lines in map(_parse_lines, contents, names):
+        if header["copy"] > latest_header["copy"]:
+            latest_header = header
         for line in lines:
             key = (line["table"], tuple(line["key"]))
-            line = {"copy": first["copy"], **line}
-            if key not in last or last[key]["copy"] <= line["copy"]:
-                last[key] = line
-    return header, last
+            numbered_line = {"copy": header["copy"], **line}  # A folded line has its own number.
+            if key not in latest or latest[key]["copy"] <= numbered_line["copy"]:
+                latest[key] = numbered_line
+    return _Merged(latest_header, latest)
 
 
-def _keys(table: Table, row: str) -> str:
+def _key_columns(table: Table, row: str) -> str:
     """Returns the columns of a table's key, in SQL."""
     return ", ".join(f'{row}."{column.name}"' for column in table.primary_key)
 
 
-def _keys_of(table: Table, connection: Connection) -> str:
+def _all_keys_query(table: Table, connection: Connection) -> str:
     """Returns a SELECT of the change log's rows for all rows of a table."""
-    columns = _keys(table, f'"{table.name}"')
+    columns = _key_columns(table, f'"{table.name}"')
     is_sqlite = connection.dialect.name == "sqlite"
     array = f"json_array({columns})" if is_sqlite else f"json_build_array({columns})::text"
     return f"SELECT '{table.name}', {array} FROM \"{table.name}\""
 
 
 def _sqlite_triggers(table: Table) -> list[str]:
+    """Returns the statements that create a table's triggers."""
     return [
         f'CREATE TRIGGER "outbox_{table.name}_{event.lower()}" AFTER {event} ON "{table.name}" BEGIN '
-        f"INSERT INTO outbox (name, key) VALUES ('{table.name}', json_array({_keys(table, row)})); END"
+        f"INSERT INTO outbox (name, key) VALUES ('{table.name}', json_array({_key_columns(table, row)})); END"
         for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD"))
     ]
 
 
 def _postgresql_triggers(table: Table) -> list[str]:
+    """Returns the statements that create a table's trigger and its function."""
+    columns = _key_columns(table, "changed")
     return [
         f"CREATE FUNCTION outbox_{table.name}() RETURNS trigger LANGUAGE plpgsql AS $$ "
         f'DECLARE changed "{table.name}"; BEGIN '
         "IF TG_OP = 'DELETE' THEN changed = OLD; ELSE changed = NEW; END IF; "
-        f"INSERT INTO outbox (name, key) VALUES ('{table.name}', json_build_array({_keys(table, 'changed')})::text); "
+        f"INSERT INTO outbox (name, key) VALUES ('{table.name}', json_build_array({columns})::text); "
         "RETURN NULL; END $$",
         f'CREATE TRIGGER "outbox_{table.name}" AFTER INSERT OR UPDATE OR DELETE ON "{table.name}" '
         f"FOR EACH ROW EXECUTE FUNCTION outbox_{table.name}()",
     ]
 
 
-def _rows(
+def _read_rows(
     connection: Connection, table: Table, keys: Sequence[tuple]
 ) -> dict[tuple, Mapping[str, Any]]:
     """Returns rows by their keys; deleted rows are missing."""
     columns = list(table.primary_key)
     rows: dict[tuple, Mapping[str, Any]] = {}
-    for start in range(0, len(keys), _CHUNK):
-        wanted = keys[start : start + _CHUNK]
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        wanted = keys[start : start + _KEYS_AT_ONCE]
         is_wanted = tuple_(*columns).in_(wanted)
         if len(columns) == 1:
             is_wanted = columns[0].in_([key[0] for key in wanted])
@@ -388,7 +414,7 @@ def _voter_columns(table: Table) -> frozenset[str]:
     )
 
 
-def _moments(table: Table, row: Mapping[str, Any]) -> list[datetime]:
+def _times(table: Table, row: Mapping[str, Any]) -> list[datetime]:
     """Returns all times in a row of the backup."""
     moments = []
     for column in table.columns:
@@ -404,15 +430,14 @@ def voter_keys(connection: Connection, voters: Collection[int]) -> dict[int, str
     take_turn(connection, VOTER_KEY)
     keys: dict[int, str] = {}
     wanted = list(voters)
-    for start in range(0, len(wanted), _CHUNK):
-        is_wanted = VOTER_KEY.c.voter_id.in_(wanted[start : start + _CHUNK])
+    for start in range(0, len(wanted), _KEYS_AT_ONCE):
+        is_wanted = VOTER_KEY.c.voter_id.in_(wanted[start : start + _KEYS_AT_ONCE])
         for row in connection.execute(select(VOTER_KEY).where(is_wanted)):
             keys[row.voter_id] = row.key
     new = {voter: secrets.token_urlsafe(12) for voter in voters if voter not in keys}
     if new:
-        connection.execute(
-            insert(VOTER_KEY), [{"voter_id": voter, "key": key} for voter, key in new.items()]
-        )
+        rows = [{"voter_id": voter, "key": key} for voter, key in new.items()]
+        connection.execute(insert(VOTER_KEY), rows)
     return keys | new
 
 
@@ -426,11 +451,11 @@ def _to_json(
     values: dict[str, Any] = {}
     for column in table.columns:
         value = row[column.name]
-        if (table.name, column.name) in OF_THE_DISK or column.computed is not None:
+        if (table.name, column.name) in LOCAL_COLUMNS or column.computed is not None:
             continue
-        if (table.name, column.name) in UNSAID:
+        if (table.name, column.name) in EMPTIED_COLUMNS:
             value = ""
-        elif (table.name, column.name) in UNNAMED:
+        elif (table.name, column.name) in KEYED_COLUMNS:
             value = f"copy:{keys.get(row['voter_id'])}"
         elif column.name in voter_columns and value is not None:
             value = keys.get(value)
@@ -441,18 +466,20 @@ def _to_json(
 
 
 def _from_json(table: Table, row: Mapping[str, Any], voters: Mapping[str, int]) -> dict[str, Any]:
+    """Returns a row's columns from JSON, with the ids of voters by their keys; the opposite of `_to_json`."""
     voter_columns = _voter_columns(table)
     values: dict[str, Any] = {}
     for name, value in row.items():
+        column_type = table.c[name].type
         if name in voter_columns and value is not None:
             value = voters[value]
-        elif isinstance(moment := table.c[name].type, Moment):
-            value = moment.process_result_value(value, None)
+        elif isinstance(column_type, Moment):
+            value = column_type.process_result_value(value, None)
         values[name] = value
     return values
 
 
-def _go_on_counting(connection: Connection, table: Table) -> None:
+def _continue_ids(connection: Connection, table: Table) -> None:
     """Sets PostgreSQL's id sequence past the restored rows; SQLite does so by itself."""
     key = [column.name for column in table.primary_key]
     if connection.dialect.name != "postgresql" or key != ["id"]:

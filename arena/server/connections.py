@@ -26,7 +26,7 @@ REST_SECONDS = 60.0
 """Time for the rest of a body after its answer: many clients read an answer only after they have sent all."""
 READ_SECONDS = 20.0
 """Time that an answer may wait for its reader in all. Each `HIGH_WATER_LIMIT` of read bytes gives some back."""
-LEAST_READ = 8_000
+LEAST_READING_RATE = 8_000
 """Bytes a second of the slowest reader. A poor mobile connection is faster."""
 PORTION = 4_096
 """Bytes of a head, or of a body in chunks, that are read in one step."""
@@ -63,7 +63,7 @@ class Connections:
         self._open = 0
         self._by_network: Counter[str] = Counter()
         self._broken = 0
-        self._next_line = 0.0
+        self._next_line_at = 0.0
         self.waiting: dict[Connection, asyncio.TimerHandle] = {}
         """Sockets without a whole request head, or with an answer before the end of the body, and their timers.
 
@@ -85,6 +85,7 @@ class Connections:
         return True
 
     def leave(self, network: str | None) -> None:
+        """Counts a socket no longer."""
         self._open -= 1
         if network is not None:
             self._by_network[network] -= 1
@@ -94,10 +95,10 @@ class Connections:
     def count_broken(self) -> None:
         """Counts a request that broke the protocol, and logs the count at most once a minute."""
         self._broken += 1
-        if time.monotonic() >= self._next_line:
+        if time.monotonic() >= self._next_line_at:
             log.warning("requests that broke the protocol, now closed: %d", self._broken)
             self._broken = 0
-            self._next_line = time.monotonic() + LINE_SECONDS
+            self._next_line_at = time.monotonic() + LINE_SECONDS
 
 
 class Connection(H11Protocol):
@@ -105,16 +106,16 @@ class Connection(H11Protocol):
 
     def __init__(self, connections: Connections, **uvicorn: Any) -> None:
         super().__init__(**uvicorn)
-        self._all = connections
-        self._patience = connections.read_seconds
+        self._connections = connections
+        self._reading_seconds = connections.read_seconds
         """The remaining seconds that an answer may wait for its reader."""
-        self._unread: asyncio.TimerHandle | None = None
+        self._reading_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
-        self._network = self._all.network(self.client[0]) if self.client else None
-        if self._all.enter(self._network):
-            self._wait(self._all.head_seconds)
+        self._network = self._connections.network(self.client[0]) if self.client else None
+        if self._connections.enter(self._network):
+            self._wait(self._connections.head_seconds)
         else:
             transport.abort()
 
@@ -131,8 +132,8 @@ class Connection(H11Protocol):
                 return
             super().data_received(part)
         if was_answered != self._is_answered_early():
-            self._stop_waiting()
-        self._wait_or_not()
+            self._stop_waiting()  # Another wait, with a time of its own, may begin.
+        self._start_or_stop_waiting()
 
     def send_400_response(self, msg: str) -> None:
         """Answers a request that broke the protocol, unless an answer has begun, and closes the socket.
@@ -140,7 +141,7 @@ class Connection(H11Protocol):
         The app can send no other answer. Uvicorn raises an error if an answer has begun, or for the body of an answer
         to HEAD.
         """
-        self._all.count_broken()
+        self._connections.count_broken()
         if self.cycle is not None:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
@@ -151,7 +152,7 @@ class Connection(H11Protocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self._is_answered_early():
-            self._wait_or_not()
+            self._start_or_stop_waiting()
 
     def _is_answered_early(self) -> bool:
         """Whether an answer is complete before its request's body."""
@@ -165,46 +166,49 @@ class Connection(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._unread = self.loop.call_later(self._patience, self.drop)
+        self._reading_timer = self.loop.call_later(self._reading_seconds, self.drop)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._unread is not None:
-            left = self._unread.when() - self.loop.time()
-            self._patience = min(left + HIGH_WATER_LIMIT / LEAST_READ, self._all.read_seconds)
-        self._stop_reading()
+        if self._reading_timer is not None:
+            left = self._reading_timer.when() - self.loop.time()
+            self._reading_seconds = min(
+                left + HIGH_WATER_LIMIT / LEAST_READING_RATE, self._connections.read_seconds
+            )
+        self._stop_reading_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._stop_waiting()
-        self._stop_reading()
-        self._all.leave(self._network)
+        self._stop_reading_timer()
+        self._connections.leave(self._network)
 
     def drop(self) -> None:
         """Closes the socket at once."""
         self._stop_waiting()
-        self._stop_reading()
+        self._stop_reading_timer()
         self.transport.abort()
 
-    def _wait_or_not(self) -> None:
+    def _start_or_stop_waiting(self) -> None:
         """Starts a timer if the socket waits for a head, or for the rest of an answered body; stops it otherwise."""
         if self._is_answered_early():
-            self._wait(self._all.rest_seconds)
+            self._wait(self._connections.rest_seconds)
         elif self.conn.their_state is h11.IDLE:
-            self._wait(self._all.head_seconds)
+            self._wait(self._connections.head_seconds)
         else:
             self._stop_waiting()
 
     def _wait(self, seconds: float) -> None:
-        if self not in self._all.waiting:
-            self._all.waiting[self] = self.loop.call_later(seconds, self.drop)
+        """Closes the socket after these seconds, unless it waits already or `_stop_waiting` is called before."""
+        if self not in self._connections.waiting:
+            self._connections.waiting[self] = self.loop.call_later(seconds, self.drop)
 
     def _stop_waiting(self) -> None:
-        timer = self._all.waiting.pop(self, None)
+        timer = self._connections.waiting.pop(self, None)
         if timer is not None:
             timer.cancel()
 
-    def _stop_reading(self) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
+    def _stop_reading_timer(self) -> None:
+        if self._reading_timer is not None:
+            self._reading_timer.cancel()
+            self._reading_timer = None

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import httpx2
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
@@ -26,8 +26,15 @@ from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from sqlalchemy import Column, Integer, Table, Text, select, update
 
 from arena.database import METADATA, Database, DatabaseError, Moment, now
-from arena.server.change_log import Batch, ChangeLog, ChangeLogError, folded
-from arena.server.hub_requests import HubDownError, HubError, Sleep, repeat, send_again, status_of
+from arena.server.change_log import Batch, ChangeLog, ChangeLogError, fold_files
+from arena.server.hub_requests import (
+    HubDownError,
+    HubError,
+    Sleep,
+    retry,
+    retry_hub_requests,
+    status_of,
+)
 from arena.types import Secret
 
 EVERY = timedelta(seconds=50)
@@ -38,9 +45,9 @@ MOST_ROWS = 10_000
 """Most changes in one file: votes wait while they are read."""
 MOST_BYTES = 100_000_000
 """Approximate size of one commit, all its files together: a big import must not hold up the votes behind it."""
-_AT_ONCE = 16
+_READS_AT_ONCE = 16
 """The number of files that a restore reads at the same time: a year of votes has many."""
-_PATIENCE = 10
+_MOST_TURNS_WAITED = 10
 """The most multiples of `EVERY` that the next commit waits if the Hub asks for it."""
 _START_WAITS = (4, 8, 16, 32)
 """Seconds between attempts to reach the Hub at start: many hosts do not start a server twice."""
@@ -78,11 +85,11 @@ class HubDataset:
         self._name = name
         self._sleep = sleep
         self._api = HfApi(endpoint=endpoint, token=token.reveal())
-        send_again(sleep)
+        retry_hub_requests(sleep)
 
     def paths(self) -> frozenset[str]:
         """Returns the paths of all files. Raises HubError."""
-        with _own_errors():
+        with _as_hub_errors():
             self._api.create_repo(self._name, repo_type="dataset", private=True, exist_ok=True)
             self._refuse_public()
             return frozenset(self._api.list_repo_files(self._name, repo_type="dataset"))
@@ -90,27 +97,27 @@ class HubDataset:
     def read(self, path: str) -> bytes:
         """Returns the content of a file. Raises HubError, which names it."""
         download = partial(self._api.hf_hub_download, self._name, path, repo_type="dataset")
-        with _own_errors(path):
-            return repeat(lambda: Path(download()).read_bytes(), self._sleep)
+        with _as_hub_errors(path):
+            return retry(lambda: Path(download()).read_bytes(), self._sleep)
 
     def commit(
-        self, files: Mapping[str, bytes], gone: Collection[str] = (), writer: str = ""
+        self, files: Mapping[str, bytes], deleted: Collection[str] = (), writer: str = ""
     ) -> None:
-        """Adds files and deletes those in `gone`, all or none.
+        """Adds files and deletes those in `deleted`, all or none.
 
         Raises HubError: if `writer` is given and there is another writer's file, or for a failure, perhaps after the
         commit was made.
         """
-        with _own_errors():
+        with _as_hub_errors():
             refuse_another(writer, self._refuse_public())
-            repeat(lambda: self._commit(files, gone), self._sleep)
+            retry(lambda: self._commit(files, deleted), self._sleep)
 
-    def _commit(self, files: Mapping[str, bytes], gone: Collection[str]) -> None:
+    def _commit(self, files: Mapping[str, bytes], deleted: Collection[str]) -> None:
         # An attempt may have been made although its answer was lost: what is deleted then can't be deleted again.
-        existing = self._api.list_repo_files(self._name, repo_type="dataset") if gone else ()
+        existing = self._api.list_repo_files(self._name, repo_type="dataset") if deleted else ()
         changes = [
             *(CommitOperationAdd(path, content) for path, content in files.items()),
-            *(CommitOperationDelete(path) for path in gone if path in existing),
+            *(CommitOperationDelete(path) for path in deleted if path in existing),
         ]
         self._api.create_commit(
             self._name, changes, commit_message="A copy of the votes", repo_type="dataset"
@@ -171,13 +178,13 @@ class HubBackup:
         self._most_bytes = most_bytes
         self._instance = secrets.token_hex(8)
         self._writer = f"{_WRITER}{database.secret_key('copy').hex()[:16]}"
-        self._sent: frozenset[str] | None = None
+        self._sent_pictures: frozenset[str] | None = None
         """The pictures on the Hub; None until they are listed."""
         self._commits = FOLD
         """Commits since the last fold. It starts at FOLD, because earlier runs may have left files to fold."""
         self._idle_at: datetime | None = None
         """The last time at which the change log was empty."""
-        self._rest = every
+        self._commit_interval = every
         """The time between the last commit and the next."""
         self._turn_at: datetime | None = None
         self._ending = threading.Event()
@@ -189,29 +196,31 @@ class HubBackup:
         From then on the backup is this database's: a server with another database can't write there any more.
         Raises HubError and ChangeLogError: a server that can't read its backup must not begin a second one.
         """
-        if not self.change_log.empty():
+        if not self.change_log.is_empty():
             return False
         paths = self._ask_patiently(self._hub.paths)
         writers = [path for path in paths if path.startswith(_WRITER)]
-        others = [path for path in writers if path != self._writer]
-        self._ask_patiently(self._hub.commit, {self._writer: b""}, others)
-        paths = self._ask_patiently(self._hub.paths)
+        other_writers = [path for path in writers if path != self._writer]
+        self._ask_patiently(self._hub.commit, {self._writer: b""}, other_writers)
+        paths = self._ask_patiently(self._hub.paths)  # Another server may have written meanwhile.
         read = partial(self._ask_patiently, self._hub.read)
-        with ThreadPoolExecutor(_AT_ONCE) as readers:
-            rows = sorted(path for path in paths if path.startswith(_ROWS))
-            copy = self.change_log.unpacked(readers.map(read, rows), rows)
+        with ThreadPoolExecutor(_READS_AT_ONCE) as readers:
+            batches = sorted(path for path in paths if path.startswith(_ROWS))
+            copy = self.change_log.unpack(readers.map(read, batches), batches)
             pictures = [name for name in copy.pictures if f"{_PICTURES}{name}" in paths]
-            list(readers.map(self._fetch, pictures))
-        self.change_log.take_back(copy)
+            list(readers.map(self._fetch, pictures))  # Waits for all, and raises their errors.
+        self.change_log.restore(copy)
         return copy.number > 0
 
     def _fetch(self, picture: str) -> None:
+        """Writes a picture of the backup into the folder, unless it is there. Raises HubError."""
         path = self._pictures / picture
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            new = path.with_name(f"{picture}.being-fetched")
-            new.write_bytes(self._ask_patiently(self._hub.read, f"{_PICTURES}{picture}"))
-            new.replace(path)
+        if path.exists():
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_name(f"{picture}.being-fetched")
+        unfinished.write_bytes(self._ask_patiently(self._hub.read, f"{_PICTURES}{picture}"))
+        unfinished.replace(path)
 
     def _ask_patiently(self, ask: Callable[..., Answer], *arguments: object) -> Answer:
         """Returns the Hub's answer, after longer waits than between commits: a host may not start a server twice."""
@@ -220,12 +229,12 @@ class HubBackup:
                 return ask(*arguments)
             except HubDownError as error:
                 log.warning("the start waits for its copy: %s", error)
-                self._ending.wait(
-                    max(wait, min(error.wait, _PATIENCE * self._every.total_seconds()))
-                )
+                longest = _MOST_TURNS_WAITED * self._every.total_seconds()
+                self._ending.wait(max(wait, min(error.wait, longest)))
         return ask(*arguments)
 
     def start(self) -> None:
+        """Starts to record and to back up changes."""
         self.change_log.open()
         self.last_state = self.state()
         self._thread.start()
@@ -234,27 +243,31 @@ class HubBackup:
         """Stops the thread and backs up all waiting changes, in as many commits as needed."""
         self._ending.set()
         self._thread.join()
-        while self._copy():
+        while self._commit_waiting():
             pass
 
     def state(self) -> BackupState:
         """Returns the current state. Raises DatabaseError."""
         present = self._clock()
-        waiting = self.change_log.waiting()
+        waiting = self.change_log.count_waiting()
         if not waiting:
             self._idle_at = present
         with self._database.read() as connection:
             row = connection.execute(select(MIRROR)).one_or_none()
-        self._turn_at = row.tried_at + self._rest if row and row.tried_at else None
+        self._turn_at = row.tried_at + self._commit_interval if row and row.tried_at else None
         copied_at = row.copied_at if row else None
-        known = [moment for moment in (self._idle_at, copied_at) if moment]
-        return BackupState(max(known, default=None), waiting, row.problem if row else "")
+        moments = [moment for moment in (self._idle_at, copied_at) if moment]
+        return BackupState(
+            copied_at=max(moments, default=None),
+            waiting=waiting,
+            problem=row.problem if row else "",
+        )
 
     def step(self) -> None:
         """Commits if it is time, and updates `last_state`. The thread calls this every few seconds."""
         try:
             if self._claim_turn():
-                self._copy()
+                self._commit_waiting()
                 self._fold()
             self.last_state = self.state()
         except DatabaseError as error:
@@ -266,28 +279,31 @@ class HubBackup:
 
     def _pause(self) -> timedelta:
         """Returns the time until the next step, which comes no later than the next commit."""
-        look = self._every / 20
-        turn = self._turn_at - self._clock() if self._turn_at else look
-        return turn if timedelta(0) < turn < look else look
+        usual = self._every / 20
+        if self._turn_at is None:
+            return usual
+        until_turn = self._turn_at - self._clock()
+        return until_turn if timedelta(0) < until_turn < usual else usual
 
     def _claim_turn(self) -> bool:
         """Claims the next commit if the last is long enough ago. A clock that was set back doesn't block it."""
-        present = self._clock()
-        rest = self._rest
-        tried = MIRROR.c.tried_at
-        due = (tried <= present - rest) | (tried > present + rest) | tried.is_(None)
-        if not self.change_log.waiting():
+        if not self.change_log.count_waiting():
             return False
+        present = self._clock()
+        tried_at = MIRROR.c.tried_at
+        is_long_ago = tried_at <= present - self._commit_interval
+        is_in_future = tried_at > present + self._commit_interval
+        is_due = is_long_ago | is_in_future | tried_at.is_(None)
         with self._database.write() as connection:
             # A new disk waits, because another server may have just stopped.
             values = {"id": 1, "problem": "", "tried_at": present}
             connection.execute(
                 self._database.insert(MIRROR).values(values).on_conflict_do_nothing()
             )
-            claim = connection.execute(update(MIRROR).where(due).values(tried_at=present))
+            claim = connection.execute(update(MIRROR).where(is_due).values(tried_at=present))
             return claim.rowcount == 1
 
-    def _copy(self) -> bool:
+    def _commit_waiting(self) -> bool:
         """Commits waiting changes, the oldest first. Returns whether some are left."""
         begun = self._clock()
         try:
@@ -299,16 +315,18 @@ class HubBackup:
                 self.change_log.acknowledge(batch)
         except (OSError, DatabaseError) as error:
             asked_wait = timedelta(seconds=error.wait if isinstance(error, HubError) else 0)
-            self._rest = max(self._every, min(asked_wait, _PATIENCE * self._every))
+            self._commit_interval = max(
+                self._every, min(asked_wait, _MOST_TURNS_WAITED * self._every)
+            )
             log.warning("the copy is late: %s", error)
-            self._note(problem=str(error))
+            self._store_state(problem=str(error))
             return False
-        self._rest = self._every
+        self._commit_interval = self._every
         has_more = len(batches[-1].ids) == MOST_ROWS
         if has_more:
-            self._note(problem="")
+            self._store_state(problem="")
         else:
-            self._note(problem="", copied_at=begun)
+            self._store_state(problem="", copied_at=begun)
         return has_more
 
     def _batches(self) -> Sequence[Batch]:
@@ -325,17 +343,23 @@ class HubBackup:
         return batches
 
     def _commit(self, batches: Sequence[Batch]) -> None:
-        if self._sent is None:
-            self._sent = frozenset(path.removeprefix(_PICTURES) for path in self._hub.paths())
+        """Commits batches, with the pictures they name that are not on the Hub yet. Raises HubError and OSError."""
+        if self._sent_pictures is None:
+            self._sent_pictures = frozenset(
+                path.removeprefix(_PICTURES) for path in self._hub.paths()
+            )
         named_pictures = frozenset().union(*(batch.pictures for batch in batches))
-        fresh = [name for name in named_pictures - self._sent if (self._pictures / name).is_file()]
-        files = {f"{_PICTURES}{name}": (self._pictures / name).read_bytes() for name in fresh}
+        unsent = named_pictures - self._sent_pictures
+        new_pictures = [name for name in unsent if (self._pictures / name).is_file()]
+        files = {
+            f"{_PICTURES}{name}": (self._pictures / name).read_bytes() for name in new_pictures
+        }
         files[self._writer] = b""
         for batch in batches:
             files[f"{_ROWS}{batch.day}/{self._instance}-{batch.number}.jsonl"] = batch.content
         self._hub.commit(files, writer=self._writer)
         self._commits += 1
-        self._sent |= frozenset(fresh)
+        self._sent_pictures |= frozenset(new_pictures)
 
     def _fold(self) -> None:
         """Folds the files of a level into one once there are enough, so that a restore reads few."""
@@ -343,15 +367,15 @@ class HubBackup:
             return
         self._commits = 0
         try:
-            while due := fold_due(self._hub.paths()):
-                level, paths = due
-                content = folded((self._hub.read(path) for path in paths), paths)
-                name = f"{_ROWS}folded-{level}/{self._instance}-{secrets.token_hex(4)}.jsonl"
-                self._hub.commit({name: content}, paths, self._writer)
+            while fold := due_fold(self._hub.paths()):
+                content = fold_files((self._hub.read(path) for path in fold.paths), fold.paths)
+                name = f"{_ROWS}folded-{fold.level}/{self._instance}-{secrets.token_hex(4)}.jsonl"
+                self._hub.commit({name: content}, fold.paths, self._writer)
         except (OSError, ChangeLogError) as error:
             log.warning("files of the copy are not folded: %s", error)
 
-    def _note(self, **values: object) -> None:
+    def _store_state(self, **values: object) -> None:
+        """Stores columns of the table `mirror`."""
         try:
             with self._database.write() as connection:
                 connection.execute(
@@ -362,11 +386,16 @@ class HubBackup:
             log.warning("how the copy stands is not noted: %s", error)
 
 
-def fold_due(paths: Iterable[str]) -> tuple[int, Sequence[str]] | None:
-    """Returns the level of the next folded file, and the files to fold into it: those of the lowest level with enough.
+class Fold(NamedTuple):
+    """Files that become one of the next level."""
 
-    None if no level has enough files.
-    """
+    level: int
+    """The level of the folded file; a commit's files are of level 0."""
+    paths: Sequence[str]
+
+
+def due_fold(paths: Iterable[str]) -> Fold | None:
+    """Returns the fold of the lowest level with at least FOLD files; None if no level has enough."""
     levels: defaultdict[int, list[str]] = defaultdict(list)
     for path in paths:
         if path.startswith(_ROWS):
@@ -376,11 +405,12 @@ def fold_due(paths: Iterable[str]) -> tuple[int, Sequence[str]] | None:
     if not full:
         return None
     level = min(full)
-    return level + 1, sorted(levels[level])[:_FOLD_AT_ONCE]
+    return Fold(level + 1, sorted(levels[level])[:_FOLD_AT_ONCE])
 
 
 @contextmanager
-def _own_errors(path: str = "") -> Iterator[None]:
+def _as_hub_errors(path: str = "") -> Iterator[None]:
+    """Turns the exceptions of the Hub's library into HubError, which names the path."""
     try:
         yield
     except _FAILURES as error:

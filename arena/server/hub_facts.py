@@ -23,6 +23,7 @@ from arena.model_facts import MOST_LETTERS, ON_HUB, fact_text, is_link, is_repos
 from arena.server.hub_requests import TIMEOUT_SECONDS, HubError, status_of
 
 EVERY = timedelta(days=7)
+"""The age at which facts are read again."""
 LOOK_SECONDS = 3600.0
 """Seconds between two looks for repositories that are due."""
 _FLOATS = frozenset(("F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2"))
@@ -35,13 +36,14 @@ log = logging.getLogger(__name__)
 def read_facts(repository: str, hub: HfApi | None = None) -> dict[str, str]:
     """Returns the facts of a repository, by field. Raises HubError."""
     api = hub or HfApi()
-    info = _info(api, repository)
-    base = _converted_from(info)
-    base_info = _info(api, base) if base else info
-    return _facts(repository, info, base_info)
+    info = _read_info(api, repository)
+    original = _original_repository(info)
+    original_info = _read_info(api, original) if original else info
+    return _facts(repository, info, original_info)
 
 
-def _info(api: HfApi, repository: str) -> ModelInfo:
+def _read_info(api: HfApi, repository: str) -> ModelInfo:
+    """Returns the Hub's answer about a repository, read without a token. Raises HubError."""
     try:
         return api.model_info(repository, expand=_FIELDS, timeout=TIMEOUT_SECONDS, token=False)
     except (HfHubHTTPError, httpx2.HTTPError, OSError, ValueError, LookupError, TypeError) as error:
@@ -55,27 +57,31 @@ def _info(api: HfApi, repository: str) -> ModelInfo:
         ) from error
 
 
-def _converted_from(info: ModelInfo) -> str:
+def _original_repository(info: ModelInfo) -> str:
     """Returns the repository whose weights this one has in another form; "" if it has its own."""
     bases = info.base_models
     if not isinstance(bases, dict) or bases.get("relation") != "quantized":
         return ""
     models = bases.get("models")
     names = [str(model.get("id")) for model in models or () if isinstance(model, dict)]
-    return names[0] if len(names) == 1 and is_repository(names[0]) else ""
+    # Weights that are merged from several repositories have no single original.
+    if len(names) != 1 or not is_repository(names[0]):
+        return ""
+    return names[0]
 
 
-def _facts(repository: str, info: ModelInfo, base: ModelInfo) -> dict[str, str]:
-    """Returns the facts of a repository. `base`: the repository of the original weights, mostly the same one."""
-    licence = _licence(info) or _licence(base)
-    parameters = _parameters(info) or _parameters(base)
+def _facts(repository: str, info: ModelInfo, original: ModelInfo) -> dict[str, str]:
+    """Returns the facts of a repository, by field. `original` has the original weights, and is mostly the same one."""
+    licence = _licence(info) or _licence(original)
+    parameters = _parameters(info) or _parameters(original)
+    owner = original.id.partition("/")[0]
     facts = {
-        "organisation": _line(base.author) or _line(base.id.partition("/")[0]),
+        "organisation": _bounded_line(original.author) or _bounded_line(owner),
         **licence,
         "parameters": fact_text(parameters) if parameters else "",
-        "open": "yes" if info.safetensors or base.safetensors else "",
-        "gated": fact_text(base.gated in ("auto", "manual")),
-        ON_HUB: base.created_at.date().isoformat() if base.created_at else "",
+        "open": "yes" if info.safetensors or original.safetensors else "",
+        "gated": fact_text(original.gated in ("auto", "manual")),
+        ON_HUB: original.created_at.date().isoformat() if original.created_at else "",
         "link": f"https://huggingface.co/{repository}",
         "repository": repository,
     }
@@ -83,13 +89,14 @@ def _facts(repository: str, info: ModelInfo, base: ModelInfo) -> dict[str, str]:
 
 
 def _licence(info: ModelInfo) -> dict[str, str]:
+    """Returns the fields of the licence; none if the card names no licence."""
     card = info.card_data
-    name = _line(getattr(card, "license", None))
+    name = _bounded_line(getattr(card, "license", None))
     if name != "other":
         return {"licence": name} if name else {}
     link = getattr(card, "license_link", None)
     return {
-        "licence": _line(getattr(card, "license_name", None)) or name,
+        "licence": _bounded_line(getattr(card, "license_name", None)) or name,
         "licence_link": link if isinstance(link, str) and is_link(link) else "",
     }
 
@@ -102,7 +109,7 @@ def _parameters(info: ModelInfo) -> int:
     return weights.total if weights.parameters.keys() <= _FLOATS else 0
 
 
-def _line(value: object) -> str:
+def _bounded_line(value: object) -> str:
     """Returns a text of the Hub as one line of bounded length; "" for anything else."""
     if not isinstance(value, str):
         return ""
@@ -112,7 +119,7 @@ def _line(value: object) -> str:
 
 def refresh(store: FactStore, hub: HfApi | None = None) -> None:
     """Reads the repositories that are due. If the Hub doesn't answer, a model's facts stay as they were."""
-    for model in store.unread(now() - EVERY):
+    for model in store.unread_models(now() - EVERY):
         try:
             store.keep_hub_facts(model, read_facts(model.repository, hub))
         except HubError as error:

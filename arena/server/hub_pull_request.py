@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from threading import Lock
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from huggingface_hub import CommitOperationAdd, HfApi
 from huggingface_hub.errors import HFValidationError
@@ -24,8 +24,8 @@ from huggingface_hub.utils import (
 
 from arena.model_facts import is_repository
 from arena.server.hub_evaluations import HubScore, card_result, eval_results
-from arena.server.hub_requests import Sleep, may_have_committed, send_again, status_of
-from arena.server.model_card import CARD, MOST_CARD, ModelCardError, read_front, with_result
+from arena.server.hub_requests import Sleep, may_have_committed, retry_hub_requests, status_of
+from arena.server.model_card import CARD, MOST_CARD, ModelCardError, add_result, read_front
 from arena.sheets import markdown_text
 from arena.types import Secret
 
@@ -41,8 +41,9 @@ TROUBLES: dict[Trouble, str] = {
     "refused": "Hugging Face refused the file, and nothing was sent. Download it and add it by hand.",
 }
 DAY = 86_400.0
+"""The seconds until the Hub's benchmarks, and a benchmark's tasks, are read again."""
 _MOST_BENCHMARKS = 5_000
-_MOST_TASKS = 64_000
+_MOST_TASK_BYTES = 64_000
 """Bytes of a benchmark's `eval.yaml`."""
 
 Result = TypeVar("Result")
@@ -105,17 +106,30 @@ class PullRequest:
     address: str
 
 
+class _CachedNames(NamedTuple):
+    """Names of the Hub."""
+
+    read_at: float
+    """The time by the monotonic clock."""
+    names: frozenset[str]
+
+    @property
+    def is_fresh(self) -> bool:
+        return time.monotonic() - self.read_at < DAY
+
+
 class HubModels:
     """Model repositories on the Hub, and the benchmarks that it counts."""
 
     def __init__(self, hub: HfApi | None = None, sleep: Sleep = time.sleep) -> None:
-        send_again(sleep)
+        retry_hub_requests(sleep)
         self._api = hub or HfApi()
         self._lock = Lock()
-        self._offering = Lock()
+        self._offer_lock = Lock()
         """The lock around looking for a pull request and opening it: a form that is sent twice opens one."""
-        self._tasks: dict[str, tuple[float, frozenset[str]]] = {}
-        self._benchmarks: tuple[float, frozenset[str]] | None = None
+        self._tasks: dict[str, _CachedNames] = {}
+        """The tasks of each benchmark."""
+        self._benchmarks: _CachedNames | None = None
 
     def address(self, repository: str, number: int) -> str:
         """Returns the address of a pull request."""
@@ -133,7 +147,7 @@ class HubModels:
 
         The token is used for this alone. Without `user`, the Hub is asked for the token's owner.
         """
-        with self._offering:
+        with self._offer_lock:
             return _ask_hub(
                 proposal.repository, lambda: self._offer(proposal, token.reveal(), user)
             )
@@ -144,28 +158,41 @@ class HubModels:
         self._api.model_info(repository, expand=["author"], token=False)
         if score.task in self._tasks_of(score.dataset):
             content = eval_results(score)
-            return Proposal(repository, score, score.path, content, content.decode())
+            return Proposal(
+                repository=repository,
+                score=score,
+                path=score.path,
+                content=content,
+                preview=content.decode(),
+            )
         card = self._read(f"{repository}/resolve/main/{CARD}", MOST_CARD)
-        changed = with_result(card, repository.partition("/")[2], card_result(score))
-        return Proposal(repository, score, CARD, changed.content, changed.diff)
+        model = repository.partition("/")[2]
+        changed = add_result(card, model, card_result(score))
+        return Proposal(
+            repository=repository,
+            score=score,
+            path=CARD,
+            content=changed.content,
+            preview=changed.diff,
+        )
 
     def _offer(self, proposal: Proposal, token: str, user: str) -> PullRequest:
         name = user or str(self._api.whoami(token=token)["name"])
         number = self._open_number(proposal, token, name)
-        where: dict[str, Any] = {"create_pr": True}
+        target: dict[str, Any] = {"create_pr": True}
         if number is not None:
-            where = {"revision": f"refs/pr/{number}"}
+            target = {"revision": f"refs/pr/{number}"}
         commit = self._api.create_commit(
             proposal.repository,
             [CommitOperationAdd(proposal.path, proposal.content_of(name))],
             commit_message=proposal.title,
             commit_description=proposal.description,
             token=token,
-            **where,
+            **target,
         )
         if number is None:
             number = commit.pr_num
-        if number is None:
+        if number is None:  # The Hub makes no commit that changes nothing.
             raise PullRequestError("there", proposal.repository)
         return PullRequest(int(number), self.address(proposal.repository, int(number)))
 
@@ -185,28 +212,28 @@ class HubModels:
 
     def _tasks_of(self, dataset: str) -> frozenset[str]:
         """Returns the tasks of a dataset, read once a day; none if it isn't one of the Hub's benchmarks."""
-        if dataset not in self._official():
+        if dataset not in self._benchmark_names():
             return frozenset()
         with self._lock:
-            read, tasks = self._tasks.get(dataset, (0.0, frozenset()))
-        if read and time.monotonic() - read < DAY:
-            return tasks
-        content = self._read(f"datasets/{dataset}/resolve/main/eval.yaml", _MOST_TASKS)
-        tasks = _tasks_in(content or b"")
+            cached = self._tasks.get(dataset)
+        if cached is not None and cached.is_fresh:
+            return cached.names
+        content = self._read(f"datasets/{dataset}/resolve/main/eval.yaml", _MOST_TASK_BYTES)
+        tasks = _task_names(content or b"")
         with self._lock:
-            self._tasks[dataset] = (time.monotonic(), tasks)
+            self._tasks[dataset] = _CachedNames(time.monotonic(), tasks)
         return tasks
 
-    def _official(self) -> frozenset[str]:
+    def _benchmark_names(self) -> frozenset[str]:
         """Returns the Hub's benchmarks, read once a day."""
         with self._lock:
             cached = self._benchmarks
-        if cached and time.monotonic() - cached[0] < DAY:
-            return cached[1]
+        if cached is not None and cached.is_fresh:
+            return cached.names
         listed = self._api.list_datasets(benchmark=True, token=False)
         names = frozenset(dataset.id for dataset in islice(listed, _MOST_BENCHMARKS))
         with self._lock:
-            self._benchmarks = (time.monotonic(), names)
+            self._benchmarks = _CachedNames(time.monotonic(), names)
         return names
 
     def _read(self, path: str, most: int) -> bytes | None:
@@ -228,6 +255,7 @@ class HubModels:
 
 
 def _is_valid(repository: str) -> bool:
+    """Returns whether a text can be the name of a repository, by the Hub's rules and by ours."""
     try:
         validate_repo_id(repository)
     except HFValidationError:
@@ -235,7 +263,8 @@ def _is_valid(repository: str) -> bool:
     return is_repository(repository)
 
 
-def _tasks_in(content: bytes) -> frozenset[str]:
+def _task_names(content: bytes) -> frozenset[str]:
+    """Returns the tasks of a benchmark's `eval.yaml`; none if it can't be read."""
     try:
         tasks = read_front(content.decode()).get("tasks")
     except (ModelCardError, UnicodeDecodeError):
@@ -256,6 +285,7 @@ def _ask_hub(repository: str, call: Callable[[], Result], is_anonymous: bool = F
     except Exception as error:  # noqa: BLE001 - the request that it holds has the token
         log.warning("%s at the Hub: %s", repository[:100], type(error).__name__)
         trouble = _trouble(error, is_anonymous)
+    # Raised outside of the `except`, so that it has no context.
     raise PullRequestError(trouble, repository)
 
 

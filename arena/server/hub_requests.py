@@ -2,7 +2,7 @@
 
 The Hub's library retries some requests and not others, has no time-out for most, and sleeps as long as a server says.
 Here each request is sent up to seven times, except commits: a commit's answer may be lost after it succeeded, so the
-committing code first checks which files exist (`repeat` retries the whole step).
+committing code first checks which files exist (`retry` retries the whole step).
 """
 
 import time
@@ -23,7 +23,7 @@ LONGEST_WAIT = 20
 """Longest delay, in seconds, that a request accepts from the Hub; above it, the caller gets an error."""
 TIMEOUT_SECONDS = 20
 """Time-out for connecting, and between two pieces of a response."""
-_PASSING = frozenset((408, 412, 425, 429))
+_PASSING_STATUSES = frozenset((408, 412, 425, 429))
 """Status codes, besides 5xx, after which a retry may succeed; 412: another commit came in between."""
 
 Result = TypeVar("Result")
@@ -44,7 +44,13 @@ class HubDownError(HubError):
 
 
 class _Fault(Exception):
-    """A failed attempt: its problem in words, and the delay in seconds that the Hub asks for."""
+    """A failed attempt, with its problem in words."""
+
+    def __init__(self, problem: str, wait: float) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.wait = wait
+        """Delay in seconds that the Hub asks for."""
 
 
 _PASSING_ERRORS = (
@@ -70,13 +76,13 @@ class _Client(httpx2.Client):
         request.read()  # A stream can be read once only, its bytes can be sent again.
         if request.method == "POST" and "/commit/" in request.url.path:
             return self._send_once(request, **options)
-        return repeat(lambda: self._send_once(request, **options), self._sleep)
+        return retry(lambda: self._send_once(request, **options), self._sleep)
 
     def _send_once(self, request: httpx2.Request, **options) -> httpx2.Response:
         response = super().send(request, **options)
-        if response.status_code in _PASSING or response.status_code >= 500:
+        if response.status_code in _PASSING_STATUSES or response.status_code >= 500:
             response.close()
-            raise _Fault(f"answered {response.status_code}", _wait_of(response.headers))
+            raise _Fault(f"answered {response.status_code}", _hub_wait(response.headers))
         return response
 
 
@@ -108,12 +114,12 @@ def _path_of(error: httpx2.TransportError) -> str:
         return ""
 
 
-def send_again(sleep: Sleep = time.sleep) -> None:
+def retry_hub_requests(sleep: Sleep = time.sleep) -> None:
     """Makes the Hub's library retry failed requests, in this whole process."""
     set_client_factory(lambda: _Client(sleep))
 
 
-def repeat(call: Callable[[], Result], sleep: Sleep = time.sleep) -> Result:
+def retry(call: Callable[[], Result], sleep: Sleep = time.sleep) -> Result:
     """Calls up to seven times until a call succeeds. Raises HubDownError, and any error that a retry can't mend."""
     waits = iter(WAITS)
     while True:
@@ -127,17 +133,20 @@ def repeat(call: Callable[[], Result], sleep: Sleep = time.sleep) -> Result:
             problem = f"can't be reached ({type(error).__name__})"
             hub_wait = 0.0
             if isinstance(error, _Fault):
-                problem, hub_wait = error.args
+                problem = error.problem
+                hub_wait = error.wait
             wait = next(waits, None)
             if wait is None or hub_wait > LONGEST_WAIT:
                 raise HubDownError(f"the Hub {problem}", hub_wait) from error
         sleep(max(wait, hub_wait))
 
 
-def _wait_of(headers: httpx2.Headers) -> float:
+def _hub_wait(headers: httpx2.Headers) -> float:
     """Returns the delay in seconds that the Hub asks for, in the usual headers or in its own about rate limits."""
     wait = asked_wait(headers)
     if wait is not None:
         return wait
     limit = parse_ratelimit_headers(headers)
-    return float(limit.reset_in_seconds) if limit and not limit.remaining else 0.0
+    if limit is None or limit.remaining:
+        return 0.0
+    return float(limit.reset_in_seconds)

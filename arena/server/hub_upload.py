@@ -12,38 +12,39 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, ge
 from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.utils import logging
 
-from arena.server.hub_requests import HubError, repeat, send_again, status_of
+from arena.server.hub_requests import HubError, retry, retry_hub_requests, status_of
 
-_MADE_BY_THE_HUB = ".gitattributes"
+_HUB_FILE = ".gitattributes"
+"""A file that the Hub adds by itself."""
 
 
 def upload_dataset(
-    folder: Path, name: str, private: bool, tops: Collection[str], hub: HfApi | None = None
+    folder: Path, name: str, private: bool, top_names: Collection[str], hub: HfApi | None = None
 ) -> None:
-    """Makes the dataset `name` equal to a folder. `tops`: files and folders that may be at its top. Raises HubError."""
+    """Makes the dataset `name` equal to a folder. `top_names`: files and folders at its top. Raises HubError."""
     if name.count("/") != 1:
         raise HubError(f"--push is {name[:120]!r}. Write OWNER/NAME, as in ada/pets.")
     if hub is None and get_token() is None:
         raise HubError("No Hub token found. Run `hf auth login`, or set HF_TOKEN.")
     logging.set_verbosity_error()  # it would report every attempt
-    send_again()
+    retry_hub_requests()
     api = hub or HfApi()
     try:
         api.create_repo(name, repo_type="dataset", private=private, exist_ok=True)
         dataset = api.dataset_info(name)
         if dataset.private is not private:
-            now = "private" if dataset.private else "public"
+            current = "private" if dataset.private else "public"
             wanted = "private" if private else "public"
             raise HubError(
-                f"The dataset {name} is {now}, not {wanted}. Make it {wanted} on the Hub, or choose another."
+                f"The dataset {name} is {current}, not {wanted}. Make it {wanted} on the Hub, or choose another."
             )
-        paths = {file.rfilename for file in dataset.siblings or ()} - {_MADE_BY_THE_HUB}
-        others = sorted(path for path in paths if path.partition("/")[0] not in tops)
+        paths = {file.rfilename for file in dataset.siblings or ()} - {_HUB_FILE}
+        others = sorted(path for path in paths if path.partition("/")[0] not in top_names)
         if others:
             raise HubError(
                 f"The dataset {name} has {others[0]}, which isn't from an export. Choose another name."
             )
-        repeat(lambda: _replace(api, name, folder))
+        retry(lambda: _replace(api, name, folder))
     except HubError:
         raise
     except (HfHubHTTPError, httpx2.HTTPError, OSError, ValueError) as error:
@@ -51,13 +52,14 @@ def upload_dataset(
 
 
 def _replace(api: HfApi, name: str, folder: Path) -> None:
+    """Commits all files of a folder, and deletes all others of the dataset."""
     files = {
         path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()
     }
-    gone = {*api.list_repo_files(name, repo_type="dataset")} - files.keys() - {_MADE_BY_THE_HUB}
+    deleted = {*api.list_repo_files(name, repo_type="dataset")} - files.keys() - {_HUB_FILE}
     changes = [
         *(CommitOperationAdd(path, file) for path, file in sorted(files.items())),
-        *map(CommitOperationDelete, sorted(gone)),
+        *map(CommitOperationDelete, sorted(deleted)),
     ]
     api.create_commit(name, changes, commit_message="Items", repo_type="dataset")
 

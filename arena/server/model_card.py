@@ -8,7 +8,7 @@ import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, NodeEvent
@@ -21,7 +21,7 @@ _MOST_FRONT = 64_000
 """Most letters of front matter."""
 _DEEPEST = 20
 _INDEX = "model-index"
-_BESIDE = 3
+_CONTEXT_LINES = 3
 """The number of unchanged lines that a diff shows above and below the added ones."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -50,44 +50,62 @@ def front_matter(value: Any) -> str:
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=float("inf"))
 
 
-def with_result(card: bytes | None, model: str, result: Mapping[str, Any]) -> ChangedCard:
+def add_result(card: bytes | None, model: str, result: Mapping[str, Any]) -> ChangedCard:
     """Adds a model's result to its card, or to a new card if `card` is None. Raises ModelCardError."""
-    text = _decoded(card or b"")
+    text = _decode(card or b"")
     lines = _LINE.findall(text)
-    opening, closing = _front(lines)
-    front = "".join(lines[opening + 1 : closing])
+    dashes = _find_front(lines)
+    front = _front_text(lines, dashes)
     old = read_front(front)
-    index = _results_of(old, result)
-    added, place, column = _addition(front, model, result, bool(index))
+    has_results = bool(_results_of(old, result))
+    addition = _addition(front, model, result, has_results)
     ending = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
-    new_lines = [" " * column + line + ending for line in added.splitlines()]
-    if opening < 0:
+    indent = " " * addition.indent
+    new_lines = [indent + line + ending for line in addition.yaml.splitlines()]
+    place_in_card = addition.line
+    if dashes is None:
         new_lines = [f"---{ending}", *new_lines, f"---{ending}"]
-    place_in_card = opening + 1 + place
+    else:
+        place_in_card += dashes.opening + 1
     changed = [*lines[:place_in_card], *new_lines, *lines[place_in_card:]]
     _verify(changed, old, model, result)
     content = "".join(changed).encode("utf-8")
     has_mark = card is not None and card.startswith(codecs.BOM_UTF8)
-    mark = codecs.BOM_UTF8 if has_mark else b""
+    mark = codecs.BOM_UTF8 if has_mark else b""  # Decoding took it away.
     return ChangedCard(mark + content, _diff(lines, place_in_card, new_lines))
 
 
-def _decoded(card: bytes) -> str:
+def _decode(card: bytes) -> str:
+    """Returns the text of a card. Raises ModelCardError."""
     try:
         return card.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ModelCardError(f"The card isn't UTF-8. {_BY_HAND}") from None
 
 
-def _front(lines: Sequence[str]) -> tuple[int, int]:
-    """Returns the places of the two lines of dashes around the front matter; -1 and 0 without them."""
-    opening = next((place for place, line in enumerate(lines) if line.strip()), -1)
-    if opening < 0 or lines[opening].strip() != "---":
-        return -1, 0
+class _Dashes(NamedTuple):
+    """The places of the two lines of dashes around the front matter."""
+
+    opening: int
+    closing: int
+
+
+def _find_front(lines: Sequence[str]) -> _Dashes | None:
+    """Returns the places of the front matter's dashes; None without front matter."""
+    opening = next((place for place, line in enumerate(lines) if line.strip()), None)
+    if opening is None or lines[opening].strip() != "---":
+        return None
     for place in range(opening + 1, len(lines)):
         if lines[place].rstrip() == "---":
-            return opening, place
-    return -1, 0
+            return _Dashes(opening, place)
+    return None
+
+
+def _front_text(lines: Sequence[str], dashes: _Dashes | None) -> str:
+    """Returns the front matter between its dashes; "" without any."""
+    if dashes is None:
+        return ""
+    return "".join(lines[dashes.opening + 1 : dashes.closing])
 
 
 def read_front(front: str) -> dict[str, Any]:
@@ -111,8 +129,10 @@ def _is_plain(front: str) -> bool:
     """Whether YAML has few levels and no anchors, so that reading it takes linear time."""
     depth = 0
     for event in yaml.parse(front, _LOADER):
-        depth += isinstance(event, CollectionStartEvent)
-        depth -= isinstance(event, CollectionEndEvent)
+        if isinstance(event, CollectionStartEvent):
+            depth += 1
+        if isinstance(event, CollectionEndEvent):
+            depth -= 1
         is_anchored = isinstance(event, NodeEvent) and event.anchor is not None
         if depth > _DEEPEST or is_anchored or isinstance(event, AliasEvent):
             return False
@@ -125,37 +145,43 @@ def _results_of(data: Mapping[str, Any], result: Mapping[str, Any]) -> list[Any]
     if index is None:
         return []
     results = []
-    for model in index if isinstance(index, list) else [index]:
-        own = model.get("results") if isinstance(model, dict) else None
-        if not isinstance(own, list) or not own:
+    models = index if isinstance(index, list) else [index]
+    for model in models:
+        model_results = model.get("results") if isinstance(model, dict) else None
+        if not isinstance(model_results, list) or not model_results:
             raise ModelCardError(f"The card's model-index has an unusual form. {_BY_HAND}")
-        results += own
+        results += model_results
     for other in results:
         for metric in _metrics(other):
-            _compare(other, metric, result)
+            _refuse_same_metric(other, metric, result)
     return results
 
 
 def _metrics(result: Any) -> Iterator[Mapping[str, Any]]:
+    """Yields the metrics of a result in a card."""
     metrics = result.get("metrics") if isinstance(result, dict) else None
     for metric in metrics if isinstance(metrics, list) else ():
         if isinstance(metric, dict):
             yield metric
 
 
-def _compare(result: Mapping[str, Any], metric: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
+def _refuse_same_metric(
+    result: Mapping[str, Any], metric: Mapping[str, Any], ours: Mapping[str, Any]
+) -> None:
     """Raises OtherValueError for a metric of the same dataset, name, kind and protocol."""
-    own = ours["metrics"][0]
+    our_metric = ours["metrics"][0]
     dataset = result.get("dataset")
     if not isinstance(dataset, dict) or dataset.get("type") != ours["dataset"]["type"]:
         return
     if dataset.get("args") not in (None, ours["dataset"]["args"]):
         return
-    if metric.get("type") != own["type"] or metric.get("name") not in (None, own["name"]):
+    if metric.get("type") != our_metric["type"]:
         return
-    if _protocol(metric) not in ("", _protocol(own)):
+    if metric.get("name") not in (None, our_metric["name"]):
         return
-    if metric.get("value") == own["value"]:
+    if _protocol(metric) not in ("", _protocol(our_metric)):
+        return
+    if metric.get("value") == our_metric["value"]:
         raise OtherValueError("The card already has this score.")
     raise OtherValueError("The card already has another value for this metric. Edit it there.")
 
@@ -167,34 +193,44 @@ def _protocol(metric: Mapping[str, Any]) -> str:
     return notes.partition(";")[0] if isinstance(notes, str) else ""
 
 
-def _addition(
-    front: str, model: str, result: Mapping[str, Any], has_results: bool
-) -> tuple[str, int, int]:
-    """Returns the YAML to add, the number of the line to add it before, and its indent."""
+class _Addition(NamedTuple):
+    """YAML to add to front matter."""
+
+    yaml: str
+    line: int
+    """The number of the front matter's line to add it before."""
+    indent: int
+
+
+def _addition(front: str, model: str, result: Mapping[str, Any], has_results: bool) -> _Addition:
+    """Returns a result in YAML: after the card's other results, or with a `model-index` of its own."""
     root = yaml.compose(front, _LOADER)
     if not has_results:
         column = root.start_mark.column if isinstance(root, MappingNode) else 0
         text = front_matter({_INDEX: [{"name": model, "results": [result]}]})
-        return text, len(_LINE.findall(front)), column
-    results = _node(_first(_node(root, _INDEX)), "results")
+        return _Addition(text, len(_LINE.findall(front)), column)
+    results = _value_node(_first_node(_value_node(root, _INDEX)), "results")
     if not isinstance(results, SequenceNode) or results.flow_style:
         raise ModelCardError(f"The card's model-index has an unusual form. {_BY_HAND}")
     lines = _LINE.findall(front)
     end = results.value[-1].end_mark
     place = end.line if end.column == 0 else end.line + 1
+    # Blank lines and comments after the last result belong to what follows.
     while place > 0 and lines[place - 1].lstrip()[:1] in ("", "#"):
         place -= 1
-    first = lines[results.value[0].start_mark.line]
-    return front_matter([result]), place, len(first) - len(first.lstrip(" "))
+    first_line = lines[results.value[0].start_mark.line]
+    indent = len(first_line) - len(first_line.lstrip(" "))
+    return _Addition(front_matter([result]), place, indent)
 
 
-def _node(node: Node | None, key: str) -> Node | None:
+def _value_node(node: Node | None, key: str) -> Node | None:
     """Returns the value of a mapping's key; None without it."""
     pairs = node.value if isinstance(node, MappingNode) else ()
     return next((value for name, value in pairs if name.value == key), None)
 
 
-def _first(node: Node | None) -> Node | None:
+def _first_node(node: Node | None) -> Node | None:
+    """Returns the first entry of a sequence; None without it."""
     return node.value[0] if isinstance(node, SequenceNode) and node.value else None
 
 
@@ -202,17 +238,17 @@ def _verify(
     lines: Sequence[str], old: Mapping[str, Any], model: str, result: Mapping[str, Any]
 ) -> None:
     """Checks that a changed card holds its old content and the result. Raises ModelCardError."""
-    opening, closing = _front(lines)
-    front = "".join(lines[opening + 1 : closing])
+    front = _front_text(lines, _find_front(lines))
     first, *others = old.get(_INDEX) or [{"name": model, "results": []}]
-    more = {**first, "results": [*first["results"], result]}
-    if read_front(front) != {**old, _INDEX: [more, *others]}:
+    first_with_result = {**first, "results": [*first["results"], result]}
+    if read_front(front) != {**old, _INDEX: [first_with_result, *others]}:
         raise ModelCardError(f"The card's model-index has an unusual form. {_BY_HAND}")
 
 
 def _diff(lines: Sequence[str], place: int, added: Sequence[str]) -> str:
-    before = lines[max(0, place - _BESIDE) : place]
-    after = lines[place : place + _BESIDE]
+    """Returns the unified diff of adding lines before the line at `place`."""
+    before = lines[max(0, place - _CONTEXT_LINES) : place]
+    after = lines[place : place + _CONTEXT_LINES]
     context = len(before) + len(after)
     begin = place - len(before) + 1
     head = f"@@ -{begin},{context} +{begin},{context + len(added)} @@\n"

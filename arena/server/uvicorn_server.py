@@ -26,8 +26,8 @@ CLOSING_SECONDS = 4
 """The longest delay of a shutdown by open pages: each may hold a stream of events."""
 
 
-def listening(settings: Settings) -> partial[None]:
-    """Returns `serve` on the settings' port, which is taken from now on. Raises SettingError."""
+def bind(settings: Settings) -> partial[None]:
+    """Takes the settings' port, and returns `serve` for it. Raises SettingError."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         listener = socket.create_server((settings.host, settings.port), family=family)
@@ -48,19 +48,19 @@ def serve(
     files = allow_many_connections()
     # One turn of the event loop may accept a whole backlog before the bound on sockets counts it.
     backlog = min(2_048, files // 4)
-    most = min(MOST_SOCKETS, files // 2)
+    most_sockets = min(MOST_SOCKETS, files // 2)
     # Behind a proxy, every socket is the proxy's own.
     network = (lambda _: None) if settings.trusted_hops else public_network
     start_logging(known_secrets())
-    # Uvicorn raises the signal again after its shutdown.
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(ending, lambda *_: leave(close))
+    # Uvicorn has handlers of its own while it runs, and raises the signal again after its shutdown.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: exit_at_once(close))
     config = uvicorn.Config(
         app,
         access_log=False,
         log_config=None,
         log_level="error",  # Warnings are about requests, which anybody can send.
-        http=partial(Connection, Connections(most, network=network)),  # pyright: ignore[reportArgumentType]
+        http=partial(Connection, Connections(most_sockets, network=network)),  # pyright: ignore[reportArgumentType]
         ws="none",
         backlog=backlog,
         proxy_headers=False,  # Our middleware reads them itself, as TRUSTED_HOPS allows.
@@ -69,7 +69,7 @@ def serve(
     )
     server = uvicorn.Server(config)
     server.run(sockets=[listener])
-    if not server.started:
+    if not server.started:  # Uvicorn has logged why.
         sys.exit(1)
 
 
@@ -77,13 +77,13 @@ def allow_many_connections() -> int:
     """Raises the limit on open files to its maximum, and returns it. The default is often 1,024."""
     if resource is None:
         return 8_192  # The limit of the C runtime.
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    return most
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
+    return hard_limit
 
 
-def leave(close: Callable[[], None]) -> NoReturn:
-    """Exits this process with 0 at once, without waiting for threads."""
+def exit_at_once(close: Callable[[], None]) -> NoReturn:
+    """Calls `close`, and exits this process with 0 without waiting for threads."""
     close()
     logging.shutdown()
     os._exit(0)

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from arena.inference.catalogue import CatalogueError, read_catalogue
 from arena.server.hub_token import catalogue_keys
 from arena.server.logs import start_logging
-from arena.server.uvicorn_server import CLOSING_SECONDS, allow_many_connections, leave
+from arena.server.uvicorn_server import CLOSING_SECONDS, allow_many_connections, exit_at_once
 from arena.settings import SettingError, Settings, known_secrets
 
 _LAUNCH = "/gradio_api/startup-events"
@@ -31,17 +31,17 @@ class Front(App):
     def __init__(self, app: ASGIApp) -> None:
         super().__init__()
         self._app = app
-        self._launched = False
+        self._has_launched = False
         self.closed = Event()
         """Set when the app has shut down."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._launched or not _is_launch(scope):
+        if self._has_launched or not _is_launch(scope):
             await self._app(scope, receive, send)
             if scope["type"] == "lifespan":
                 self.closed.set()
             return
-        self._launched = True
+        self._has_launched = True
         await PlainTextResponse("true")(scope, receive, send)
 
 
@@ -79,14 +79,14 @@ def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
     """Serves through launch(). After a signal, finishes open requests and exits with 0, as `uvicorn_server.serve`."""
     allow_many_connections()
     start_logging(known_secrets())
-    ending = Event()
+    ended = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ending.set())
-    with gr.Blocks(analytics_enabled=False) as bare:
+        signal.signal(number, lambda *_: ended.set())
+    with gr.Blocks(analytics_enabled=False) as empty_page:
         pass
     try:
         front = Front(app)
-        bare.launch(
+        empty_page.launch(
             _app=front,
             server_name=settings.host,
             server_port=settings.port,
@@ -104,12 +104,12 @@ def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
         sys.exit(
             f"Stereoscope didn't start: port {settings.port} is taken. Set PORT to a free one."
         )
-    server = bare.server
+    server = empty_page.server
     # These headers reveal the server software.
     server.config.encoded_headers = []
     server.server_state.default_headers = []
     server.config.timeout_graceful_shutdown = CLOSING_SECONDS
-    ending.wait()
+    ended.wait()
     server.should_exit = True
     front.closed.wait()
-    leave(close)
+    exit_at_once(close)

@@ -23,7 +23,7 @@ class BattlePages:
 
     def html(self, token: str) -> str | None:
         """Returns a battle's page; None if it can't be shown. Raises DatabaseError."""
-        battle = self.outcomes.finished(token)
+        battle = self.outcomes.find_finished(token)
         item = battle and self.items.bank().items.get(battle.item)
         if battle is None or item is None:
             return None

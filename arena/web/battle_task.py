@@ -111,7 +111,7 @@ class BattleTask(SeatTask):
         sides = dict(zip(SIDES, coin.sample(item.contestants, 2), strict=True))
         # The other side has the wrong answer, stored under a model of its own.
         right_side = next(
-            side for side, answer in sides.items() if answer.model != self.work.unrelated()
+            side for side, answer in sides.items() if answer.model != self.work.unrelated_model()
         )
         texts = self.work.items.shown_answers([answer.answer for answer in sides.values()])
         battle_name = f"{seat.id}-{item.id}"

@@ -148,8 +148,7 @@ class CampaignPages:
         if campaign.spec.platform.kind == "login":
             account = self.voters.account(visit.cookie)
             if account:
-                subject, user_name = account
-                logged_in = account_arrival(subject, user_name)
+                logged_in = account_arrival(account.subject_hash, account.name)
         worker = arrival(campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in)
         return _Entrance(campaign, worker)
 
@@ -180,13 +179,14 @@ class CampaignPages:
             task.undo(seat, piece)
         elif act == "finish":
             task.finish(seat, piece)
-        elif (reason := form.get("skip")) is not None:
-            task.skip(seat, piece, reason)
+        elif "skip" in form:
+            task.skip(seat, piece, form["skip"])
         else:
             task.take(seat, piece, form)
         return ""
 
     def _answer_exam(self, seat: Seat, task: SeatTask, form: Mapping[str, str]) -> str:
+        """Stores the answer to a practice question, and returns the query of the next page."""
         standing = self.qualification.standing(seat)
         has_question = standing is not None and not standing.is_waiting
         if seat.campaign.ended_at is not None or not has_question:
@@ -285,11 +285,11 @@ class CampaignPages:
         """Whether a seat without a piece is paid: its campaign ended during its work, or has no more work for it."""
         progress = task.progress(seat)
         last_exam = self.qualification.last_answer_at(seat)
-        last = max(filter(None, (progress.last, last_exam)), default=None)
-        if last is None:
+        answered_at = [moment for moment in (progress.last, last_exam) if moment is not None]
+        if not answered_at:
             return False
         if seat.campaign.ended_at is not None:
-            state = seat_state(seat, last, seat.campaign.ended_at)
+            state = seat_state(seat, max(answered_at), seat.campaign.ended_at)
             return state == "working" or self.qualification.is_waiting(seat)
         has_skipped_rest = progress.votes + progress.skipped >= seat.campaign.spec.seat.votes
         return not has_skipped_rest and not task.waits(seat)

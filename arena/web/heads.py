@@ -98,7 +98,7 @@ class Heads:
         return Head(title, t("heads.vote"), f"item/{key}", picture=_picture(item))
 
     def _battle_head(self, token: str) -> Head | None:
-        battle = self.outcomes.finished(token)
+        battle = self.outcomes.find_finished(token)
         if battle is None:
             return None
         item = self.items.bank().items.get(battle.item)

@@ -268,9 +268,9 @@ def own_notes(board: Board) -> Iterator[str]:
     yield from _counted(board)
     if left_out.voters:
         voters = t("board.flagged_voters", count=left_out.voters)
-        cast = t("board.votes", count=left_out.flagged)
+        votes = t("board.votes", count=left_out.flagged)
         key = "board.flagged_out" if board.key.unflagged else "board.flagged_in"
-        yield t(key, voters=voters, votes=cast)
+        yield t(key, voters=voters, votes=votes)
     yield from _crowds(board)
     has_ranks = any(line.rank for line in board.standings)
     if has_ranks and left_out.rule == "everyone" and board.key.kind != "imported":
@@ -282,26 +282,31 @@ def _crowds(board: Board) -> Iterator[str]:
     left_out = board.left_out
     if not left_out.of_crowd:
         return
-    cast = t("board.votes", count=left_out.of_crowd)
+    votes = t("board.votes", count=left_out.of_crowd)
     crowds = [line.model for line in board.standings if line.code in left_out.crowd_models]
     if crowds:
-        cast = t("board.votes_about", votes=cast, models=enumeration(crowds))
-    yield t("board.crowd_out" if board.key.unflagged else "board.crowd_in", votes=cast)
+        votes = t("board.votes_about", votes=votes, models=enumeration(crowds))
+    yield t("board.crowd_out" if board.key.unflagged else "board.crowd_in", votes=votes)
 
 
 def _counted(board: Board) -> Iterator[str]:
     """Yields a sentence on the number of counted votes, if there is a counted board and one of everyone."""
     left_out = board.left_out
     imports = board.import_summary
-    votes = board.votes - (imports.votes if imports else 0)
-    suspect = left_out.flagged + left_out.of_crowd if board.key.unflagged else 0
-    cast = votes + left_out.uncounted + suspect
-    if not cast:
+    votes = board.votes
+    if imports:
+        votes -= imports.votes
+    all_votes = votes + left_out.uncounted
+    # Elsewhere, suspect votes are among the counted ones.
+    if board.key.unflagged:
+        all_votes += left_out.flagged + left_out.of_crowd
+    if not all_votes:
         return
     if left_out.rule != "everyone":
-        yield t("board.counted", votes=votes, count=cast, voters=counted_voters(left_out.rule))
+        voters = counted_voters(left_out.rule)
+        yield t("board.counted", votes=votes, count=all_votes, voters=voters)
     elif board.key.everyone:
-        yield t("board.everyone", votes=votes, count=cast)
+        yield t("board.everyone", votes=votes, count=all_votes)
 
 
 def _gaps(imports: ImportSummary) -> Iterator[str]:

@@ -98,7 +98,7 @@ class LiveApi:
         image = await self.images.receive(
             request.state.voter, request.stream(), self.networks.of(request)
         )
-        return JSONResponse({"image": image.token, "still": image.still})
+        return JSONResponse({"image": image.token, "still": image.is_still})
 
     def image(self, request: Request, token: str) -> Response:
         path = self.images.path(request.state.voter, token)
@@ -187,7 +187,7 @@ class LiveApi:
     async def _quiet_scene(self, request: Request, battle: LiveBattle) -> Response:
         """Returns the scene of a battle without answers in progress, after an act in it."""
         voter = request.state.voter
-        state = LiveState(battle, growing=False, ahead=0, texts={})
+        state = LiveState(battle, is_growing=False, ahead=0, texts={})
         revealed = await asyncio.to_thread(self._names_and_facts, voter, battle)
         return JSONResponse(scene(state, revealed, subject=None), headers=NO_STORE)
 
@@ -196,7 +196,7 @@ class LiveApi:
         battle = state.battle
         # Own images are deleted when a battle is void.
         has_own_images = battle.item is None and battle.void is None
-        own_images = self.images.of_battle(voter, battle.id) if has_own_images else ()
+        own_images = self.images.battle_tokens(voter, battle.id) if has_own_images else ()
         subject = subject_html(
             battle.turns[0].question, own_images, self._item(battle), self.scaled
         )

@@ -92,7 +92,7 @@ def scene(shown: LiveState, revealed: Revealed | None, subject: str | None) -> d
         is_chosen = names is not None and battle.choice == side
         about = revealed.about(battle, side) if revealed else ()
         parts[f"title-{side}"] = BATTLE.title(side, name, is_chosen, about=about)
-        parts[side] = HTML.side_turns(battle.turns, side, shown.growing)
+        parts[side] = HTML.side_turns(battle.turns, side, shown.is_growing)
     first_choice = battle.phase is Phase.VOTED and battle.attempt == 1
     return {
         "kind": "scene",
@@ -101,7 +101,7 @@ def scene(shown: LiveState, revealed: Revealed | None, subject: str | None) -> d
         "phase": _phase(shown),
         "choice": battle.choice or "",
         "seconds": UNDO_SECONDS if first_choice else 0,
-        "can_go_on": not shown.growing and battle.can_go_on,
+        "can_go_on": not shown.is_growing and battle.can_go_on,
         "parts": parts,
     }
 
@@ -109,7 +109,7 @@ def scene(shown: LiveState, revealed: Revealed | None, subject: str | None) -> d
 def _phase(shown: LiveState) -> str:
     if shown.battle.void is not None:
         return "void"
-    if shown.growing:
+    if shown.is_growing:
         return "growing"
     return shown.battle.phase.value
 
@@ -120,7 +120,7 @@ def status_text(shown: LiveState, names: Names | None) -> str:
     if battle.void is not None:
         reason = translated(battle.void)
         return HTML.used_up(reason) if battle.void == CREDITS_USED else reason
-    if shown.growing:
+    if shown.is_growing:
         return waiting_text(shown.ahead) if shown.ahead else t("live.answering")
     if battle.phase is Phase.OPEN:
         return _open_text(battle)

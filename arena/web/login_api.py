@@ -111,11 +111,13 @@ def routes(
     """
     router = APIRouter()
 
-    def account_line(headers: Headers, framed: bool) -> str:
-        cookie_id = cookie_hash(sent_cookie(headers) or "")
-        name = voters.name(cookie_id)
-        counts = eligibility.rule == "everyone" or eligibility.counts(voters.voter(cookie_id))
-        note = "" if counts else _uncounted_note(eligibility, framed)
+    def account_line(headers: Headers, is_framed: bool) -> str:
+        hashed_cookie = cookie_hash(sent_cookie(headers) or "")
+        name = voters.name(hashed_cookie)
+        counts = eligibility.rule == "everyone" or eligibility.does_count(
+            voters.voter(hashed_cookie)
+        )
+        note = "" if counts else _uncounted_note(eligibility, is_framed)
         return HTML.who(name, note, oauth is not None, operators.of(headers) is not None)
 
     @router.get("/login/who")
@@ -157,11 +159,11 @@ def routes(
     return router
 
 
-def _uncounted_note(eligibility: VoteEligibility, framed: bool) -> str:
+def _uncounted_note(eligibility: VoteEligibility, is_framed: bool) -> str:
     """Returns the sentence on when the votes of a person will count whose votes don't count now."""
     if eligibility.rule == "campaign":
         return t("pages.counts_invited")
-    return t("pages.counts_framed" if framed else "pages.counts_later")
+    return t("pages.counts_framed" if is_framed else "pages.counts_later")
 
 
 class _CookieValue(NamedTuple):
@@ -271,10 +273,10 @@ class _Login:
 
     async def log_out(self, request: Request) -> Response:
         """Ends this login, and the use of the person's credits."""
-        cookie_id = cookie_hash(sent_cookie(request.headers) or "")
+        hashed_cookie = cookie_hash(sent_cookie(request.headers) or "")
         try:
-            self._credits.drop(await asyncio.to_thread(self._voters.known, cookie_id))
-            await asyncio.to_thread(self._voters.log_out, cookie_id)
+            self._credits.drop(await asyncio.to_thread(self._voters.known, hashed_cookie))
+            await asyncio.to_thread(self._voters.log_out, hashed_cookie)
         except DatabaseError as error:
             return self._failed(error, request)
         return self._end_login(request, self._cookies.new())

@@ -204,7 +204,7 @@ class RequestMiddleware:
         is_read = scope["method"] in _READ_METHODS
         is_computed = _COMPUTED.fullmatch(scope["path"]) or _BOARDS.fullmatch(scope["path"])
         if is_computed and scope["method"] == "HEAD":
-            # The routes have only GET. The server sends the head of the answer alone.
+            # Not every route has HEAD. The server sends the head of the answer alone.
             scope = {**scope, "method": "GET"}
         async with AsyncExitStack() as turn:
             if is_computed or not is_read:

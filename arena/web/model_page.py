@@ -218,10 +218,14 @@ class WonShare(NamedTuple):
 def _shares_html(
     name: str, title: str, head: str, shares: Mapping[str, Share], links: Mapping[str, str]
 ) -> str:
-    """Returns named shares as the HTML of a table, the one with most battles first."""
+    """Returns shares by family or model as the HTML of a table, the one with most battles first.
+
+    `name`: the sheet's; `head`: that of the first column; `links`: the addresses of models.
+    """
+    by_battles = sorted(shares.items(), key=lambda entry: -entry[1].n)
     rows = [
-        WonShare(named(name), share.value, share.low, share.high, share.n, links.get(name, ""))
-        for name, share in sorted(shares.items(), key=lambda entry: -entry[1].n)
+        WonShare(named(label), share.value, share.low, share.high, share.n, links.get(label, ""))
+        for label, share in by_battles
     ]
     columns = (
         Column("name", head, href="address"),

@@ -69,11 +69,11 @@ class Buckets:
         """Takes a token and returns 0; if there is none, returns the seconds until the next."""
         now = self._clock()
         full_at = max(self._full_at.pop(key, now), now)
-        seconds_per_token = 1 / self._rate.per_second
         # A bucket has a token if no more than `burst - 1` are missing until it is full.
-        wait = full_at - now - (self._rate.burst - 1) * seconds_per_token
+        seconds_for_others = (self._rate.burst - 1) / self._rate.per_second
+        wait = full_at - now - seconds_for_others
         if wait <= 0:
-            full_at += seconds_per_token
+            full_at += 1 / self._rate.per_second
         self._full_at[key] = full_at
         if len(self._full_at) > self._most:
             self._full_at.popitem(last=False)

@@ -50,7 +50,7 @@ class Reveal:
     def parts(self, voter: int, battle: Battle, names: Names) -> RevealedParts:
         """Returns the parts for a revealed battle of a voter. Raises ChoiceError before the reveal."""
         board = self._latest_board(battle)
-        outcome = self.outcomes.of(voter, battle)
+        outcome = self.outcomes.outcome(voter, battle)
         lines = {line.model: line for line in board.standings} if board else {}
         facts = self.facts.snapshot()
         titles: dict[Side, str] = {}
@@ -107,7 +107,7 @@ def _standing_text(line: Standing | None, board: Board | None) -> str:
 
 def others_sentence(outcome: BattleOutcome) -> str:
     """Returns a sentence on the choices of others in the same battle."""
-    if outcome.closed:
+    if outcome.is_closed:
         return t("reveal.others_later")
     if not outcome.others:
         return t("reveal.first")

@@ -12,7 +12,7 @@ from arena.admin.moderation import find_items
 from arena.admin.projects import NO_CEILING
 from arena.budget import Total
 from arena.drawings import counts_drawing, svg
-from arena.fraud.detectors import CHECKS, OF_CROWD, TOGETHER, Suspicion
+from arena.fraud.detectors import CHECKS, CROWD_REASONS, GROUP_REASONS, Suspicion
 from arena.fraud.flags import FlagRow
 from arena.interval_text import plus_minus
 from arena.leaderboard.board_state import BoardHealth
@@ -301,7 +301,7 @@ def _flagged(voter: FlaggedVoter) -> FlaggedPart:
     state = "counted: one weak reason"
     if voter.flags[0].left_out:
         state = "left off the boards"
-    elif any(flag.reason in OF_CROWD for flag in voter.flags):
+    elif any(flag.reason in CROWD_REASONS for flag in voter.flags):
         state = "counted, except votes about one model"
     return FlaggedPart(voter, list(map(_reason, voter.flags)), state)
 
@@ -324,7 +324,7 @@ def _strength(flag: FlagRow) -> tuple[str, str]:
     if flag.reason is Suspicion.INATTENTIVE:
         return f"{strength:.0%} of the last {CHECKS} failed.", f"share {strength:.2f}"
     times = _times(strength)
-    if flag.reason in TOGETHER:
+    if flag.reason in GROUP_REASONS:
         plain = f"All their votes together fit this {times} times better than honest votes."
         return plain, f"likelihood ratio 10^{strength:.1f}"
     plain = f"At most 1 in {times} honest voters ever looks like this."

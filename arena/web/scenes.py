@@ -63,23 +63,23 @@ class BattleScenes:
     scaled: ScaledPictures
     batch: WriteBatch
 
-    async def act(self, name: str, sent: Sent, find: Callable[[], Actor]) -> Scene:
-        """Runs an act of ACTS; `find` asks the database who the voter is.
+    async def act(self, name: str, sent: Sent, find_actor: Callable[[], Actor]) -> Scene:
+        """Runs an act of ACTS; `find_actor` asks the database who the voter is.
 
         If the battle's state doesn't allow it, as after an act in another tab, returns the current scene and the
-        problem. Raises UnknownBattleError, LimitError, DatabaseError, and what `find` raises.
+        problem. Raises UnknownBattleError, LimitError, DatabaseError, and what `find_actor` raises.
         """
         if name != "choose":
-            return await asyncio.to_thread(self._act, _IN_THREADS[name], sent, find)
-        actor = await asyncio.to_thread(find)
+            return await asyncio.to_thread(self._act, _IN_THREADS[name], sent, find_actor)
+        actor = await asyncio.to_thread(find_actor)
         try:
             return await self._choose(sent, actor)
         except ChoiceError as error:
             return await asyncio.to_thread(self._refused_scene, error, sent, actor)
 
-    def _act(self, act: Act, sent: Sent, find: Callable[[], Actor]) -> Scene:
+    def _act(self, act: Act, sent: Sent, find_actor: Callable[[], Actor]) -> Scene:
         """Finds the voter and acts in one thread: each change of threads costs as much as several statements."""
-        actor = find()
+        actor = find_actor()
         try:
             return act(self, sent, actor)
         except ChoiceError as error:
@@ -221,6 +221,7 @@ def _name_of(battle: Battle) -> str:
 
 
 def _scene(battle: Battle, parts: dict[str, str]) -> Scene:
+    """Returns the scene of a battle after an act that changed these parts."""
     phase = battle.phase
     seconds = 0.0
     if phase is Phase.VOTED and battle.voted_at:
@@ -236,6 +237,7 @@ def _scene(battle: Battle, parts: dict[str, str]) -> Scene:
 
 
 def _empty_scene() -> Scene:
+    """Returns the scene without a battle."""
     return {"battle": "", "about": "", "phase": "none", "choice": "", "parts": {}}
 
 

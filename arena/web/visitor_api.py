@@ -207,11 +207,11 @@ def _progress(state: LiveState, answers: defaultdict[Side, GrowingText]) -> Mapp
     """Returns the event of a state with answers in progress. `answers`: those so far, which get the new words."""
     if state.ahead:
         return {"kind": "line", "status": waiting_text(state.ahead)}
-    if state.loading:
+    if state.is_loading:
         return {"kind": "line", "status": t("live.loading")}
     sides = {side: answers[side].add(text) for side, text in state.texts.items()}
     event: dict[str, object] = {"kind": "words", "sides": sides}
-    if state.choosable:
+    if state.is_choosable:
         event["choose"] = t("live.choose_now")
     return event
 
@@ -229,10 +229,10 @@ def event_stream(
         # An error ends the stream. The page then connects again, and gets the error.
         with suppress(*_STATUS_OF_ERROR):
             async for state in states:
-                if not (state.growing and was_growing):
+                if not (state.is_growing and was_growing):
                     yield f"data: {json.dumps(await asyncio.to_thread(scene, state))}\n\n"
-                if state.growing:
+                if state.is_growing:
                     yield f"data: {json.dumps(await asyncio.to_thread(_progress, state, answers))}\n\n"
-                was_growing = state.growing
+                was_growing = state.is_growing
 
     return StreamingResponse(event_texts(), media_type="text/event-stream", headers=_STREAM_HEADERS)

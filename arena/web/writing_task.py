@@ -52,7 +52,7 @@ KEYS = {
     "i": "instruction",
     "p": "picture",
 }
-"""The verdict on an answer of each key."""
+"""The verdicts on an answer, by the keys that give them."""
 _CREDIT_FIELDS = ("source", "creator", "licence", "statement")
 """The fields of a picture's credit, whose names in the form end with the picture's number."""
 TEXTS: Mapping[Kind, Sequence[str]] = {
@@ -176,7 +176,7 @@ class WritingTask(SeatTask):
         state = draft.state
         step = open_step.claim.step
         if step == "instruction":
-            brought = _brought_rows(self.writing.store.brought(seat, draft.id), typed)
+            brought = _brought_rows(self.writing.store.brought_pictures(seat, draft.id), typed)
             terms = PictureTerms(LICENCES, spec.licence, spec.item_kind.most_pictures)
             if spec.is_choice:
                 return HTML.question(brought, terms, LONGEST, _WRONG_FIELDS, typed)
@@ -208,6 +208,7 @@ class WritingTask(SeatTask):
         elif step == "answer":
             self.writing.answer(seat, token, form.get("text", ""))
         else:
+            # Whether the answer of a model without the pictures is right; None if there is none.
             blind = {"yes": True, "no": False}.get(form.get("blind", ""))
             self.writing.verify(seat, token, form.get("said", ""), form.get("note", ""), blind)
 
@@ -216,7 +217,7 @@ class WritingTask(SeatTask):
     ) -> None:
         """Stores an instruction or a question. Raises WarnedError unless the form confirms its warnings."""
         offered = []
-        for number, picture in enumerate(self.writing.brought(seat, token), 1):
+        for number, picture in enumerate(self.writing.brought_pictures(seat, token), 1):
             if f"use-{number}" in form:
                 credit = {name: form.get(f"{name}-{number}", "") for name in _CREDIT_FIELDS}
                 offered.append(OfferedPicture(picture.sha256, credit_of(credit)))
@@ -379,7 +380,7 @@ class _WritingRoutes(CampaignRoutes):
             seat = await asyncio.to_thread(self.pages.seat, campaign, token)
             if seat.end is not None:
                 return None
-            return await self._writing.fetched(seat, typed.get("piece", ""), link)
+            return await self._writing.fetch_picture(seat, typed.get("piece", ""), link)
         except VoterError as error:
             return error
 

@@ -43,6 +43,7 @@ from scoring.benchmarks.submission import ServerSubmission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.circular_eval import is_circular, missing_passes
+from scoring.multiple_choice.columns import has_options
 from scoring.multiple_choice.downloads import (
     audit_lines,
     differences_csv,
@@ -68,7 +69,6 @@ from scoring.multiple_choice.reader import (
     IMAGE_COLUMNS,
     Problem,
     ReadFile,
-    has_options,
     read_choices,
     read_questions,
 )
@@ -85,7 +85,7 @@ from scoring.multiple_choice.types import (
     Decision,
     Rule,
 )
-from scoring.no_answers import fate, no_answer_sentences
+from scoring.no_answers import no_answer_sentences, treatment
 from scoring.report import (
     JudgeStamp,
     ScoreLine,
@@ -205,7 +205,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
 
     def no_answer_notes(self, report: ChoiceReport) -> tuple[str, ...]:
         return no_answer_sentences(
-            failures(report.rows, report.protocol), len(report.rows), fate(report.protocol)
+            failures(report.rows, report.protocol), len(report.rows), treatment(report.protocol)
         )
 
     def remarks(self, report: ChoiceReport) -> Sequence[str]:

@@ -111,4 +111,4 @@ def group_tree(
 
 
 def _no_rows(rows: ScoredRows) -> Mask:
-    return ~rows.everything
+    return ~rows.all_rows

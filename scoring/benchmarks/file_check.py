@@ -8,7 +8,13 @@ from scoring.judges.run import Task, quote_tasks
 from scoring.judges.spec import JudgeSpec, Message
 from scoring.rules.base import Reading, RuleProtocol
 from scoring.specs.judging import judge_tasks
-from scoring.specs.report import NO_GROUP, SpecReport, report_items, scored, spec_of_report
+from scoring.specs.report import (
+    NO_GROUP,
+    SpecReport,
+    report_items,
+    scored_rows_of_report,
+    spec_of_report,
+)
 
 ROWS = 3
 """Number of rows that are shown as they are read."""
@@ -96,7 +102,7 @@ def _price(tasks: Sequence[Task], answers: int, judge: JudgeSpec) -> float | Non
 
 
 def _groups(report: SpecReport) -> list[GroupCounts]:
-    rows = scored(report)
+    rows = scored_rows_of_report(report)
     counts_by_column = []
     for column in spec_of_report(report).groups:
         if column in rows.cells:

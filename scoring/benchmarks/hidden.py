@@ -36,7 +36,7 @@ from scoring.benchmarks.base import (
 from scoring.benchmarks.submission import ServerSubmission, these_questions
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
-from scoring.no_answers import counted, fate
+from scoring.no_answers import counted, treatment
 from scoring.report import NO_SCORE, ScoreLine, csv_bytes, file_stem
 from scoring.score_sheets import ScoreTree, TreeTable, line_sheet, tree_sheet
 from scoring.small_groups import LEAST, shown_groups
@@ -328,7 +328,7 @@ def _limits(
     lead = "Partial" if report.protocol == "strict" else ""
     reasons = Counter(filter(None, benchmark.no_answers(opened.file).values()))
     for reason, count in reasons.items():
-        effect = fate(report.protocol)
+        effect = treatment(report.protocol)
         text = f"{counted(reason, count, len(opened.file.rows))}. {effect} Ids aren't shown."
         yield Caveat(lead, text)
     for problem in problems:

@@ -37,7 +37,7 @@ from scoring.benchmarks.mm_vet_tables import (
 from scoring.benchmarks.predictions import Missing
 from scoring.judges import injection
 from scoring.judges.injection import neutralise
-from scoring.judges.replies import LIKELY, ROOM, Scale, quoted, read_score
+from scoring.judges.replies import LIKELY, ROOM, Scale, quote_reply, read_score
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema, prompt_text
 from scoring.no_answers import no_answer, unscored_because
@@ -159,7 +159,8 @@ def grading(
         if score is not None:
             flags = grid_flags(score)
             return Grade(question.id, run, score, "", flags, tuple(replies), model)
-    reason = f"none of the judge's {len(replies)} replies holds a score; the last ended {quoted(replies[-1], finish)}"
+    end = quote_reply(replies[-1], finish)
+    reason = f"none of the judge's {len(replies)} replies holds a score; the last ended {end}"
     score = 0.0 if protocol == "paper" else None
     return Grade(question.id, run, score, reason, (UNREADABLE,), tuple(replies), model)
 
@@ -343,7 +344,7 @@ class MMVet(MMVetArticle):
         judged = [
             _as_judged(answer.question, answer.prediction, options.protocol) for answer in filled
         ]
-        counts = injection.repeated(answer.prediction for answer in judged)
+        counts = injection.repeated_answers(answer.prediction for answer in judged)
         rows = tuple(
             _row(answer, _flags(judged_answer, counts))
             for answer, judged_answer in zip(filled, judged, strict=True)
@@ -426,7 +427,7 @@ class MMVet(MMVetArticle):
         return replace(report, judge=judge, rows=tuple(rows), canaries=canaries)
 
     def footnotes(self, report: Report) -> Sequence[str]:
-        if report.trusted:
+        if report.is_trusted:
             return ()
         return (f"\nJUDGE NOT TRUSTED: {report.distrust}.",)
 
@@ -535,7 +536,7 @@ def _probes(report: Report) -> Iterator[tuple[int, Filled]]:
         is_probed = row.flags or report.probed == "all"
         if is_probed and row.prediction is not None and not row.no_answer:
             judged = _as_judged(row.question, row.prediction, report.protocol)
-            other = injection.swapped(row.question, judged.prediction or "", questions)
+            other = injection.with_swapped_truth(row.question, judged.prediction or "", questions)
             yield place, Filled(other, judged.prediction)
 
 

@@ -26,7 +26,7 @@ from scoring.benchmarks.mm_vet_questions import (
     truth_parts,
     truth_words,
 )
-from scoring.no_answers import fate, no_answer_sentences
+from scoring.no_answers import no_answer_sentences, treatment
 from scoring.report import (
     Grade,
     Report,
@@ -141,7 +141,7 @@ def no_answer_notes(report: Report) -> tuple[str, ...]:
     """Sentences on predictions that are no answer of a model, and on their treatment."""
     reasons = {row.question.id: row.no_answer for row in report.rows}
     is_file = report.protocol == "paper" and not report.judge.prompt
-    effect = "The file's grades count all the same." if is_file else fate(report.protocol)
+    effect = "The file's grades count all the same." if is_file else treatment(report.protocol)
     return no_answer_sentences(reasons, len(report.rows), effect)
 
 

@@ -288,7 +288,7 @@ def _category_problems(rows: Sequence[Decided]) -> tuple[Problem, ...]:
 
 def meta_task(question: ChoiceQuestion) -> str:
     """Key of a question's meta-task: the paper's for a known subtask, else the file's own."""
-    known = _SPEC.derive["meta_task"].of(question.named_category)
+    known = _SPEC.derive["meta_task"].derive_cell(question.named_category)
     return str(known) or question.group or NO_CATEGORY
 
 
@@ -319,7 +319,7 @@ def _split_scores(
         return figures.line(figure, members, name)
 
     def group_line(figure: str, column: str, name: str) -> ScoreLine:
-        return figures.line(figure, rows.within(rows.having({column: name})), name)
+        return figures.line(figure, rows.within(rows.mask_with_cells({column: name})), name)
 
     def board(column: str) -> tuple[ScoreLine, ...]:
         names = _largest_first(column)
@@ -353,7 +353,9 @@ def _task_order() -> GroupOrder:
 
 def _largest_first(column: str) -> list[str]:
     """The paper's groups of subtasks in a column, the one with most subtasks first."""
-    subtask_counts = Counter(name for key in subtasks() for name in _SPEC.derive[column].of(key))
+    subtask_counts = Counter(
+        name for key in subtasks() for name in _SPEC.derive[column].derive_cell(key)
+    )
     return [name for name, _ in subtask_counts.most_common()]
 
 

@@ -43,15 +43,16 @@ from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.benchmarks.submission import ServerSubmission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
+from scoring.multiple_choice.columns import plain_name
 from scoring.multiple_choice.pictures import shared_pictures_text
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile, spelled
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
 from scoring.multiple_choice.types import PROTOCOL_WORDS
-from scoring.no_answers import fate, no_answer, no_answer_sentences
+from scoring.no_answers import no_answer, no_answer_sentences, treatment
 from scoring.report import ScoreLine
 from scoring.rules.base import Judged, Reading, RuleProtocol
 from scoring.score_sheets import TreeTable
 from scoring.specs.downloads import report_files
-from scoring.specs.judging import judge_tasks, judged, stamped
+from scoring.specs.judging import judge_tasks, stamped, with_outcomes
 from scoring.specs.problems import either
 from scoring.specs.reading import (
     SpecRow,
@@ -64,13 +65,13 @@ from scoring.specs.reading import (
 from scoring.specs.report import (
     ReadRow,
     SpecReport,
-    absent_groups,
     figure_lines,
     final_report,
     grouped_lines,
     has_truth,
     head_figure,
     lost_judging,
+    partial_sums,
     read_rows,
     report_items,
     ruled_rows,
@@ -81,7 +82,7 @@ from scoring.specs.report import (
     why_unbounded,
     wrong_truth,
 )
-from scoring.specs.schema import UNKNOWN, Spec, is_called
+from scoring.specs.schema import UNKNOWN, Spec, name_ending
 from scoring.specs.sheets import published_sheets, report_sheets
 from scoring.specs.trees import figure_tables, truth_columns, whole_figures
 
@@ -146,7 +147,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     judge_label: str = "Have a judge read {left}"
 
     def is_named(self, file: str) -> bool:
-        return bool(is_called(self.spec, file))
+        return bool(name_ending(self.spec, file))
 
     @property
     def reading_way(self) -> object:
@@ -174,8 +175,8 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     def column_names(self) -> ColumnNames:
         own = self.spec.columns
         usual = USUAL_NAMES
-        id = tuple(spelled([own.id]))
-        question = tuple(spelled([own.question]))
+        id = (plain_name(own.id),)
+        question = (plain_name(own.question),)
         return ColumnNames(
             id=own.id,
             answer=own.answer,
@@ -273,7 +274,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
 
     def no_answer_notes(self, report: SpecReport) -> tuple[str, ...]:
         reasons = {row.row.id: row.no_answer for row in report.rows}
-        return no_answer_sentences(reasons, len(report.rows), fate(report.protocol))
+        return no_answer_sentences(reasons, len(report.rows), treatment(report.protocol))
 
     def look(self, row: SpecRow) -> AnswerLook:
         item = item_of(self.spec, row)
@@ -299,7 +300,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         return (*opened.file.problems, *_picture_notes(opened.file.rows))
 
     def answers_with_pictures(self, report: SpecReport) -> Sequence[ScoredAnswer]:
-        pictured = {row.row.id for row, rule in ruled_rows(report) if rule.shows_pictures}
+        pictured = {ruled.row.row.id for ruled in ruled_rows(report) if ruled.rule.shows_pictures}
         return [answer for answer in self.scored_answers(report) if answer.id in pictured]
 
     def with_pictures(
@@ -315,7 +316,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         return judge_tasks(report, spec)
 
     def with_outcomes(self, report: SpecReport, outcomes: Sequence[Judged]) -> SpecReport:
-        return judged(report, outcomes)
+        return with_outcomes(report, outcomes)
 
     def outcome_text(self, outcome: Judged) -> str:
         return outcome.reading.read or "undecided"
@@ -366,9 +367,10 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             for problem in report.problems
             if problem.blocks == "whole"
         ]
-        for name, has, expected in absent_groups(report):
+        for partial_sum in partial_sums(report):
             text = (
-                f"{name} sums {has} of its {expected} groups. The file has no rows of the others."
+                f"{partial_sum.figure} sums {partial_sum.groups_present} of its {partial_sum.groups} groups. "
+                "The file has no rows of the others."
             )
             caveats.append(Caveat("Partial", text))
         lead = "Partial" if report.protocol == "strict" else ""

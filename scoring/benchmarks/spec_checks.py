@@ -33,7 +33,9 @@ def distrust_caveats(report: SpecReport) -> Iterator[Caveat]:
 
 def picture_caveats(report: SpecReport) -> Iterator[Caveat]:
     """Yield how many questions the judge read without the pictures that it should see."""
-    rows = [row for row, rule in ruled_rows(report) if rule.shows_pictures and row.replies]
+    rows = [
+        ruled.row for ruled in ruled_rows(report) if ruled.rule.shows_pictures and ruled.row.replies
+    ]
     without = sum(not row.shown for row in rows)
     if without:
         total = len(rows)

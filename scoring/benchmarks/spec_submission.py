@@ -37,7 +37,7 @@ def spec_submission(report: SpecReport) -> ServerSubmission | None:
 def _submitted_answer(spec: Spec, form: Form, row: ReadRow, item: Item) -> SubmittedAnswer:
     case = case_of(spec, item.cells)
     read = row.reading.read
-    answer = case.rule.submitted(item, row.row.answer, read) if case else row.row.answer
+    answer = case.rule.submission_text(item, row.row.answer, read) if case else row.row.answer
     id = cell_text(item.cells.get(_IDS.get(form, ""))).strip() or item.id
     return SubmittedAnswer(id, answer, dict(_cells(spec, row, item)))
 

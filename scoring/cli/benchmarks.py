@@ -24,7 +24,7 @@ from scoring.jobs.service import question_sets
 from scoring.judges.spec import UNNAMED
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.questions.library import QuestionLibrary, benchmarks_here, offer_specs
-from scoring.registry import offered, open_upload
+from scoring.registry import offered_benchmarks, open_upload
 from scoring.specs.file_columns import columns_sheet
 from scoring.specs.files import SPEC_ENDINGS
 from scoring.specs.hub_eval import eval_yaml
@@ -72,7 +72,7 @@ def benchmarks(
     task: Task = None,
 ) -> Iterator[str]:
     offer_specs(Settings.from_env().questions)
-    known = offered()
+    known = offered_benchmarks()
     if name is None:
         yield from _listed(known.values())
         return

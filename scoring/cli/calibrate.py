@@ -15,7 +15,7 @@ from arena.templates import plural
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.cli import progress
 from scoring.people.calibration import calibrate, paired_comparisons
-from scoring.people.mark_files import audits, judged_answers, read_marks
+from scoring.people.mark_files import read_judged_file, read_judged_files, read_marks
 from scoring.people.mark_sheets import (
     calibration_rows,
     distance_sheet,
@@ -30,7 +30,7 @@ from scoring.people.shown_examples import (
     examples_sheet,
     grading_tasks,
     marked_answers,
-    measured,
+    measure_subsets,
 )
 from scoring.report import read_audit
 
@@ -72,7 +72,7 @@ def run(
         ablation = _Ablation(files, marks, examples, judge)
         yield from ablation.run(base_url, yes, budget, out)
         return
-    judged = list(audits(files))
+    judged = list(read_judged_files(files))
     pairs = paired_rows(paired_comparisons(judged))
     if marks is None:
         if not pairs:
@@ -129,7 +129,7 @@ class _Ablation(NamedTuple):
             raise RowsError(
                 "--examples is only for MM-Vet's first edition. Choose a report on that.", file.name
             )
-        mark_file = read_marks(self.marks, judged_answers(file))
+        mark_file = read_marks(self.marks, read_judged_file(file))
         yield from mark_file.problems
         answers = marked_answers(report, mark_file.marks)
         yield (
@@ -142,7 +142,7 @@ class _Ablation(NamedTuple):
         spec = yield from serving.spec()
         tasks = grading_tasks(MM_VET, subsets, answers, report.protocol, spec)
         grades = yield from serving.outcomes(tasks, spec)
-        result = measured(MM_VET, subsets, answers, report.protocol, grades)
+        result = measure_subsets(MM_VET, subsets, answers, report.protocol, grades)
         yield from _table_lines([examples_sheet(result, self.judge)], out)
 
 

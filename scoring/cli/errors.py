@@ -33,8 +33,8 @@ from scoring.people.label_sheets import (
     doubted_sheet,
     kind_sheet,
 )
-from scoring.people.proposals import by_rules, confusion, corrected_shares, proposal_task
-from scoring.people.published import CASE_MODELS, error_cases, exam
+from scoring.people.proposals import confusion, corrected_shares, label_by_rules, proposal_task
+from scoring.people.published import CASE_MODELS, error_cases, exam_result
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import NO_AUDIT, answer_digest, read_audit
 from scoring.specs.problems import either
@@ -123,7 +123,7 @@ def proposes(
     ruled = {
         item: label
         for item, error in wanted.items()
-        if (label := by_rules(error.answer, error.group))
+        if (label := label_by_rules(error.answer, error.group))
     }
     unruled = {item: error for item, error in wanted.items() if item not in ruled}
     images_by_item = serving.shared_images(
@@ -177,7 +177,7 @@ def gives_shares(
     shares = error_shares(usable_labels, known)
     yield f"{shares.labelled:,} of {shares.wrong:,} wrong answers are labelled, of groups with {shares.covered:,}"
     yield BRACKETS
-    yield from progress.sheet_lines([kind_sheet(shares, published=True)])
+    yield from progress.sheet_lines([kind_sheet(shares, with_paper=True)])
     if bounds := without_annotation_errors(shares, known):
         yield bounds_text(shares, bounds)
     agreed = label_agreement({"": usable_labels})
@@ -227,7 +227,7 @@ def holds_exam(
             )
             raise RowsError(problem, labels.name, record.row)
         labels_by_case[cells["figure"], cells["model"]] = key
-    result = exam(labels_by_case)
+    result = exam_result(labels_by_case)
     kappa = "none" if result.kappa is None else f"{result.kappa:.3f}"
     yield f"{result.right} of {result.cases} right ({result.right / result.cases:.0%}), kappa {kappa}"
     if result.unanswered:

@@ -14,9 +14,9 @@ from arena.templates import plural
 from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.cli.progress import sheet_lines
 from scoring.people.open_answers import DRAWN, draw_open, open_answers
-from scoring.people.reading_files import aligned, drawn_csv, extracted_files, read_readings
-from scoring.people.reading_sheets import alignment_sheet, apart_sheet
-from scoring.people.readings import between_people
+from scoring.people.reading_files import align_files, drawn_csv, read_extracted_files, read_readings
+from scoring.people.reading_sheets import alignment_sheet, differing_sheet
+from scoring.people.readings import align_people
 from scoring.registry import open_upload
 
 app = Typer(rich_markup_mode=None)
@@ -90,7 +90,7 @@ def aligns(
     """Print how often an extractor chooses what people choose, and how the others differ."""
     if out:
         refuse_overwriting([out], readings, *files)
-    extracted = extracted_files(files)
+    extracted = read_extracted_files(files)
     reading_file = read_readings(
         readings, {key: () for audit in extracted for key in audit.options}
     )
@@ -105,11 +105,11 @@ def aligns(
     yield f"{people} read {plural(answers, 'answer')}"
     yield BRACKETS
     alignments = [
-        *aligned(extracted, reading_file.readings),
-        *between_people(reading_file.readings),
+        *align_files(extracted, reading_file.readings),
+        *align_people(reading_file.readings),
     ]
     yield from sheet_lines([alignment_sheet(alignments)])
     if out:
-        differences = apart_sheet(extracted, reading_file.readings)
+        differences = differing_sheet(extracted, reading_file.readings)
         out.write_text(as_csv(differences), "utf-8")
         yield f"{plural(len(differences.frame), 'difference')}: {out}"

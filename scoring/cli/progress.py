@@ -28,9 +28,9 @@ from arena.settings import Settings
 from arena.sheets import Sheet, as_text
 from arena.templates import plural
 from scoring.benchmarks.base import LazyFiles
-from scoring.jobs.service import TRY_OUT, known
+from scoring.jobs.service import TRY_OUT, known_spec
 from scoring.jobs.store import Jobs
-from scoring.judges.batch_api import BatchJudge, half
+from scoring.judges.batch_api import BatchJudge, half_price
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeError, JudgeUnknown, JudgeUnreadable, probe
 from scoring.judges.rate_limit import RateLimits
@@ -126,7 +126,7 @@ class CommandJudge:
     def spec(self) -> Lines[JudgeSpec]:
         """Returns the judge's spec; an unknown model is probed with the user's consent. Raises DeclinedError."""
         prices = read_prices(self._judge.prices) if self._judge.prices else {}
-        spec = known(self._model, self.address, Jobs(self._database))
+        spec = known_spec(self._model, self.address, Jobs(self._database))
         if spec is None:
             yield f"We don't know {self._model}. {TRY_OUT}."
             self._agree()
@@ -144,7 +144,7 @@ class CommandJudge:
 
     def judged(self, draft: R, spec: JudgeSpec) -> Lines[R]:
         """Prints the cost and returns the judged draft. Raises DeclinedError, and StoppedError if the judge stops."""
-        priced = replace(spec, price=half(spec.price)) if self._batch else spec
+        priced = replace(spec, price=half_price(spec.price)) if self._batch else spec
         most = yield from self._agreed(quote(draft, priced, None, self._cache), spec.model)
         report = self._completed(
             self._with_bar(

@@ -19,7 +19,7 @@ from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
 from scoring.cli import progress
 from scoring.cli.score_request import ScoreRequest
-from scoring.no_answers import fate
+from scoring.no_answers import treatment
 from scoring.report import QuestionSet, Report, missing_notice
 
 LOAD: Mapping[str, Callable[[Settings, Path | None], QuestionSet]] = {
@@ -108,7 +108,7 @@ def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> pro
     serving = request.serving()
     upload = read_predictions(request.file, chosen, ANSWERS)
     filled = fill(chosen, upload, options.missing)
-    yield from notices(upload, chosen, fate(protocol))
+    yield from notices(upload, chosen, treatment(protocol))
     answered = [
         filled_question for filled_question in filled if (filled_question.prediction or "").strip()
     ]

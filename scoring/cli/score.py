@@ -18,7 +18,7 @@ from scoring.cli.visit_bench import compare
 from scoring.jobs.service import question_sets
 from scoring.questions.library import QuestionLibrary, offer_specs
 from scoring.questions.opening import open_joined_file, whole_file
-from scoring.registry import BENCHMARKS, answers_any, recognised, unrecognised
+from scoring.registry import BENCHMARKS, answers_any, recognise, unrecognised_error
 from scoring.report import QuestionSet
 from scoring.specs.files import SPEC_ENDINGS
 from scoring.specs.other_forms import load_benchmarks
@@ -149,12 +149,12 @@ def _recognised(file: Path | None, settings: Settings) -> OpenedFile | Benchmark
             text = f"{joined.match.unclear} Choose with --benchmark NAME and --questions FILE."
             raise ChoicesError(f"{file.name}: {text}")
         return whole
-    recognised_as = recognised(file, _question_sets, "with --benchmark", ANSWERS)
+    recognised_as = recognise(file, _question_sets, "with --benchmark", ANSWERS)
     needs_questions = (
         isinstance(recognised_as, Benchmark) and recognised_as.way == "questions first"
     )
     if needs_questions and not answers_any(file, _question_sets(), ANSWERS):
-        raise unrecognised(file, "with --benchmark")
+        raise unrecognised_error(file, "with --benchmark")
     return recognised_as
 
 

@@ -13,7 +13,7 @@ from arena.database import Database
 from arena.formats.base import Battles
 from arena.formats.registry import read
 from arena.formats.visit_battles import verdict_winners
-from arena.imports.ranked_votes import aliases_of, ranked
+from arena.imports.ranked_votes import aliases_of, rankable_battles
 from arena.io.tables import ANSWERS, RowsError
 from arena.settings import Settings
 from arena.sheets import as_text
@@ -25,9 +25,9 @@ from scoring.visit_bench.benchmark import boards as boards_of
 from scoring.visit_bench.leaderboard import (
     AutomaticBoard,
     automatic_board,
-    family_table,
-    played_of,
-    table,
+    family_csv,
+    leaderboard_tsv,
+    matches_of_votes,
 )
 from scoring.visit_bench.matches import (
     MatchReport,
@@ -120,12 +120,12 @@ def board(
 ) -> Iterator[str]:
     """Make a board from a file of votes or battles: people's, or one judge's."""
     refuse_overwriting((out / name for name in TABLES), file)
-    battles = ranked(read(file), named, aliases_of(alias or ()))
+    battles = rankable_battles(read(file), named, aliases_of(alias or ()))
     _one_kind(battles, file.name)
     yield from battles.notices
     if battles.format == "visit-battles":
         yield from _steady(verdict_winners(line.row) for line in battles.lines())
-    matches = list(played_of(battles))
+    matches = list(matches_of_votes(battles))
     if not matches:
         raise progress.NothingGradedError(
             f"{file.name} has no votes. Choose the file that has them."
@@ -180,7 +180,9 @@ def _public(store: SubmissionStore, report: MatchReport) -> list[AutomaticBoard]
 
 
 def _tables(boards: Sequence[AutomaticBoard]) -> dict[str, bytes]:
-    return dict(zip(TABLES, (table(boards).encode(), family_table(boards).encode()), strict=True))
+    return dict(
+        zip(TABLES, (leaderboard_tsv(boards).encode(), family_csv(boards).encode()), strict=True)
+    )
 
 
 def _one_kind(battles: Battles, file: str) -> None:

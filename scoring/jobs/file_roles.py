@@ -32,12 +32,13 @@ class FileRoles:
 
     answers: Path
     name: str
+    """Of the file of answers."""
     questions: Path | None = None
     questions_name: str = ""
     spec: Spec | None = None
 
-    def own(self, key: str, spec: str) -> SpecBenchmark | None:
-        """The user's own benchmark, by this JSON of a spec or else by the upload's; None if `key` is another one.
+    def own_benchmark(self, key: str, spec: str) -> SpecBenchmark | None:
+        """The user's own benchmark, by this JSON of a spec or else by the upload's; None if `key` is of another one.
 
         Raises FileRolesError, SpecError and RowsError.
         """
@@ -56,23 +57,23 @@ class FileRoles:
 
 def file_roles(upload: StoredUpload) -> FileRoles:
     """Returns the roles of an upload's files. Raises FileRolesError, SpecError and RowsError."""
-    specs = [file for file in upload.files if file.path.suffix in SPEC_ENDINGS]
-    if len(specs) > 1:
-        raise FileRolesError(f"{_names(specs)} each say how to score. Keep one of them.")
+    spec_file = _spec_file(upload)
     spec = None
-    used: set[str] = set()
-    if specs:
+    names_of_spec: set[str] = set()
+    """The spec's own name and those of the files that it opens."""
+    if spec_file is not None:
+        names_of_spec.add(spec_file.name)
         paths = {file.name: file.path for file in upload.files}
 
-        def beside(name: str) -> Path | None:
-            used.add(name)
+        def path_beside_spec(name: str) -> Path | None:
+            names_of_spec.add(name)
             return paths.get(name)
 
-        spec = own_spec(specs[0].path, specs[0].name, beside)
-    tables = _tables([file for file in upload.files if file not in specs and file.name not in used])
-    if not tables and spec is not None:
+        spec = own_spec(spec_file.path, spec_file.name, path_beside_spec)
+    tables = _tables([file for file in upload.files if file.name not in names_of_spec])
+    if not tables and spec_file is not None and spec is not None:
         raise FileRolesError(
-            f"{specs[0].name} says how to score {spec.name}. Drop your answers together with it."
+            f"{spec_file.name} says how to score {spec.name}. Drop your answers together with it."
         )
     if not tables:
         raise FileRolesError("There are no answers in it. Drop your model's answers.")
@@ -83,8 +84,17 @@ def file_roles(upload: StoredUpload) -> FileRoles:
         )
     if len(tables) == 1:
         return FileRoles(tables[0].path, tables[0].name, spec=spec)
-    answers, questions = _answers_and_questions(tables, spec)
+    answers = _table_of_answers(tables, spec)
+    (questions,) = (file for file in tables if file is not answers)
     return FileRoles(answers.path, answers.name, questions.path, questions.name, spec)
+
+
+def _spec_file(upload: StoredUpload) -> UploadedFile | None:
+    """Returns the upload's spec; None without one. Raises FileRolesError for several."""
+    specs = [file for file in upload.files if file.path.suffix in SPEC_ENDINGS]
+    if len(specs) > 1:
+        raise FileRolesError(f"{_names(specs)} each say how to score. Keep one of them.")
+    return specs[0] if specs else None
 
 
 def _tables(files: Sequence[UploadedFile]) -> list[UploadedFile]:
@@ -97,28 +107,27 @@ def _tables(files: Sequence[UploadedFile]) -> list[UploadedFile]:
     return [*files]
 
 
-def _answers_and_questions(
-    tables: Sequence[UploadedFile], spec: Spec | None
-) -> tuple[UploadedFile, UploadedFile]:
-    """Returns two tables with the answers first, then the questions. Raises FileRolesError and RowsError."""
+def _table_of_answers(tables: Sequence[UploadedFile], spec: Spec | None) -> UploadedFile:
+    """Returns that of two tables that has the answers. Raises FileRolesError and RowsError."""
     names = own_benchmark(spec).column_names if spec else USUAL_NAMES
     columns = {file: [*first_row(file.path, PAGE, file.name, names).values] for file in tables}
-    answers = [file for file in tables if has_answers(columns[file], spec)]
-    called = spec.columns.answer if spec else "prediction"
-    if len(answers) > 1:
+    with_answers = [file for file in tables if has_answers(columns[file], spec)]
+    answer_column = spec.columns.answer if spec else "prediction"
+    if len(with_answers) > 1:
         raise FileRolesError(
-            f"{_names(tables)} both have a model's answers, in a column {called!r}. Keep one of them. If the "
+            f"{_names(tables)} both have a model's answers, in a column {answer_column!r}. Keep one of them. If the "
             "other has the questions, delete that column there."
         )
-    if not answers:  # beside questions they may be called as the right ones are
-        answers = [file for file in tables if not has_questions(columns[file], spec)]
-    if len(answers) != 1:
+    if with_answers:
+        return with_answers[0]
+    # Beside questions, the column of answers may have the name of that of the right ones.
+    without_questions = [file for file in tables if not has_questions(columns[file], spec)]
+    if len(without_questions) != 1:
         raise FileRolesError(
-            f"Neither of {_names(tables)} has a column {called!r} with a model's answers. Rename the column that has "
-            "them."
+            f"Neither of {_names(tables)} has a column {answer_column!r} with a model's answers. Rename the column "
+            "that has them."
         )
-    (questions,) = (file for file in tables if file not in answers)
-    return answers[0], questions
+    return without_questions[0]
 
 
 def open_with_questions(
@@ -127,9 +136,9 @@ def open_with_questions(
     benchmark: FileBenchmark[Any] | None,
     wanted: Callable[[], bool],
 ) -> OpenedFile:
-    """Answers opened with the questions of the same upload, as a benchmark if one is chosen.
+    """Opens answers with the questions of the same upload, as a benchmark if one is chosen.
 
-    Raises FileRolesError, RowsError and ChoicesError.
+    `wanted` says whether somebody still waits for it. Raises FileRolesError, RowsError and ChoicesError.
     """
     if benchmark is not None:
         return opened_beside(

@@ -16,7 +16,7 @@ from arena.templates import plural
 from scoring.benchmarks.base import AnswerLook, Benchmark, ChoicesError, FileBenchmark, OpenedFile
 from scoring.benchmarks.hidden import report_of
 from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
-from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
+from scoring.benchmarks.mm_vet_grades import GradeFile, graded_report, grades_for, holds_grades
 from scoring.benchmarks.mm_vet_questions import subset_of_ids, truth_words
 from scoring.benchmarks.mm_vet_tables import zeros_sentence
 from scoring.benchmarks.predictions import (
@@ -29,7 +29,7 @@ from scoring.benchmarks.predictions import (
 )
 from scoring.jobs.file_roles import FileRolesError, file_roles, open_with_questions
 from scoring.jobs.own_benchmarks import OwnCheck, own_check
-from scoring.jobs.store import Jobs
+from scoring.jobs.store import Job, Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
 from scoring.jobs.uploads import StoredUpload
 from scoring.jobs.written import Written, written
@@ -46,7 +46,7 @@ from scoring.registry import (
     file_benchmark,
     open_upload,
     quote,
-    recognised,
+    recognise,
 )
 from scoring.report import AnyReport, Protocol, Question, QuestionSet
 from scoring.visit_bench.reader import read_submission
@@ -136,15 +136,22 @@ class Source(NamedTuple):
 
 
 class Asking(NamedTuple):
-    """The judge that is asked."""
+    """The judge that is asked, or that a price is for."""
 
     spec: JudgeSpec
     address: str
     """As it may be shown; empty if it is not known."""
     owner: str | None
-    """The judge's owner; None for the operator's judge."""
+    """The user whose judge it is; None for the operator's judge."""
     is_own: bool
     """Whether it is a user's own."""
+
+
+class CostedDraft(NamedTuple):
+    """A draft as a job keeps it, and the cost of judging it."""
+
+    draft: Written
+    cost: Quote
 
 
 @dataclass(frozen=True)
@@ -171,57 +178,52 @@ class FileReader:
     submissions: Submissions
     cache: ReplyCache
 
-    def look(self, arrived: StoredUpload, benchmark: str, questions: object = None) -> Recognised:
+    def describe_answers(
+        self, arrived: StoredUpload, benchmark: str, questions: object = None
+    ) -> Recognised:
         """Describes a file of free answers to the question set of this name, or to the first set that it answers."""
         names = self.sets_of(benchmark)
-        names = [str(questions)] if questions in names else names
+        if questions in names:
+            names = [str(questions)]
         if holds_grades(arrived.path, name=arrived.name):
-            return self._grades_of(benchmark, names, arrived)
-        uploads = (
-            (name, read_predictions(arrived.path, self.questions(name), name=arrived.name))
-            for name in names
-        )
-        looks = [self._answers_to(benchmark, name, upload) for name, upload in uploads]
-        return next((look for look in looks if look.scorable), looks[0])
+            return self._describe_grades(benchmark, names, arrived)
+        descriptions = []
+        for name in names:
+            upload = read_predictions(arrived.path, self.questions(name), name=arrived.name)
+            descriptions.append(self._describe_predictions(benchmark, name, upload))
+        scorable = [description for description in descriptions if description.scorable]
+        return scorable[0] if scorable else descriptions[0]
 
-    def _grades_of(self, benchmark: str, names: Sequence[str], arrived: StoredUpload) -> Recognised:
+    def _describe_grades(
+        self, benchmark: str, names: Sequence[str], arrived: StoredUpload
+    ) -> Recognised:
         """Describes a file of grades, beside the first question set that it holds grades for."""
         for name in names:
             chosen = self.questions(name)
             file = grades_for(arrived.path, chosen, name=arrived.name)
             if file.grades.keys() & {question.id for question in chosen.questions}:
-                break
-        else:
-            name = names[0]
-            file = grades_for(arrived.path, self.questions(name), name=arrived.name)
-        origin = f"{file.toolkit}'s result file: " if file.toolkit else ""
-        judges = ", ".join(file.judges)
-        graded = plural(len(file.grades), "question")
-        summary = f"{origin}grades by {judges} for {graded}, runs: {file.runs}. No judge is needed."
-        zeros = zeros_sentence(grade for grades in file.grades.values() for grade in grades)
-        lines = (summary, zeros) if zeros else (summary,)
-        return Recognised(benchmark, file.upload.title, lines, (), True, questions=name)
+                return _describe_grades_for(benchmark, name, file)
+        file = grades_for(arrived.path, self.questions(names[0]), name=arrived.name)
+        return _describe_grades_for(benchmark, names[0], file)
 
-    def _answers_to(self, benchmark: str, name: str, upload: Upload) -> Recognised:
+    def _describe_predictions(self, benchmark: str, name: str, upload: Upload) -> Recognised:
+        """Describes a file of answers beside the question set of this name."""
         chosen = self.questions(name)
         questions = {question.id: question for question in chosen.questions}
         known = [prediction for prediction in upload.predictions if prediction.id in questions]
         layout = LAYOUTS[upload.layout]
         line = f"{name}: {len(known):,} of {len(questions):,} answers in {layout}"
         lines = (line, *notices(upload, chosen))
-        rows = [
-            _known_row(questions[prediction.id], prediction.text)
-            for prediction in known[:LOOKED_AT]
-        ] or [
-            AnswerLook(prediction.id, "", prediction.text)
-            for prediction in upload.predictions[:LOOKED_AT]
-        ]
+        if known:
+            rows = [_known_row(questions[shown.id], shown.text) for shown in known[:LOOKED_AT]]
+            return Recognised(benchmark, upload.title, lines, (), True, tuple(rows), name)
+        rows = [AnswerLook(shown.id, "", shown.text) for shown in upload.predictions[:LOOKED_AT]]
         text = (
             f"None of the file's ids belongs to {name}. If the file is for another benchmark, choose that under "
             "Details. Otherwise correct the ids."
         )
-        problems = () if known else (Problem(0, None, text, "scoring"),)
-        return Recognised(benchmark, upload.title, lines, problems, bool(known), tuple(rows), name)
+        problems = (Problem(0, None, text, "scoring"),)
+        return Recognised(benchmark, upload.title, lines, problems, False, tuple(rows), name)
 
     def sets_of(self, benchmark: str) -> list[str]:
         """The names of a benchmark's question sets. Raises JobServiceError without any."""
@@ -239,17 +241,20 @@ class FileReader:
         return names
 
     def questions(self, name: str) -> QuestionSet:
+        """The question set of this name. Raises JobServiceError without it."""
         if name not in self.question_sets:
             raise JobServiceError(
                 f"Choose one of these questions: {', '.join(self.question_sets)}."
             )
         return self.question_sets[name]
 
-    def chosen(self, name: str, only: str) -> QuestionSet:
+    def chosen_questions(self, name: str, only: str) -> QuestionSet:
         """A question set, or the part of it that a list of ids names. Raises RowsError."""
-        whole = self.questions(name)
+        question_set = self.questions(name)
+        if not only.strip():
+            return question_set
         with row_errors("The list of questions"):
-            return subset_of_ids(whole, only) if only.strip() else whole
+            return subset_of_ids(question_set, only)
 
     def recognise(
         self,
@@ -265,25 +270,26 @@ class FileReader:
 
         key = chosen.benchmark
         if key in BENCHMARKS and not isinstance(BENCHMARKS[key], FileBenchmark):
-            return self._of_no_file(owner, arrived, BENCHMARKS[key], key)
-        beside = self._joined(arrived, chosen, wanted)
-        if beside.file is not None:
-            recognised_file = _described(beside.file, beside.match)
-            name = beside.file.benchmark.name
-            allowance = (self.jobs.hidden.allowance(owner, name),) if beside.file.is_hidden else ()
-            return replace(recognised_file, lines=(*recognised_file.lines, *allowance))
-        if beside.match.unclear:
-            return self._unclear(arrived, beside.match, key, wanted)
+            return self._describe_with_questions_here(owner, arrived, BENCHMARKS[key], key)
+        joined = self._open_with_questions(arrived, chosen, wanted)
+        if joined.file is not None:
+            description = _describe_file(joined.file, joined.match)
+            if not joined.file.is_hidden:
+                return description
+            allowance = self.jobs.hidden.allowance(owner, joined.file.benchmark.name)
+            return replace(description, lines=(*description.lines, allowance))
+        if joined.match.unclear:
+            return self._describe_unclear(arrived, joined.match, key, wanted)
         if key:
-            return _described(_opened(arrived, key, wanted), beside.match)
+            return _describe_file(_open_alone(arrived, key, wanted), joined.match)
         place = "below, under Details"
         sets = self.question_sets.values
-        recognised_file = recognised(arrived.path, sets, place, name=arrived.name, wanted=wanted)
-        if isinstance(recognised_file, OpenedFile):
-            return _described(recognised_file, beside.match)
-        return self._of_no_file(owner, arrived, recognised_file)
+        file_or_benchmark = recognise(arrived.path, sets, place, name=arrived.name, wanted=wanted)
+        if isinstance(file_or_benchmark, OpenedFile):
+            return _describe_file(file_or_benchmark, joined.match)
+        return self._describe_with_questions_here(owner, arrived, file_or_benchmark)
 
-    def _unclear(
+    def _describe_unclear(
         self, arrived: StoredUpload, match: QuestionMatch, key: str, wanted: Callable[[], bool]
     ) -> Recognised:
         """Describes a file that fits several question files: by its own questions, else with the choice to make.
@@ -292,7 +298,7 @@ class FileReader:
         """
         whole = whole_file(arrived.path, name=arrived.name, wanted=wanted)
         if whole is not None and key in ("", whole.benchmark.key):
-            return _described(whole, match)
+            return _describe_file(whole, match)
         keys = {file.benchmark for file in match.fits}
         if len(keys) > 1:
             text = f"{match.unclear} Choose its benchmark below, under Details."
@@ -308,34 +314,38 @@ class FileReader:
             sets=[file.name for file in match.fits],
         )
 
-    def _of_no_file(
-        self, owner: str, arrived: StoredUpload, form: Benchmark[Any], chosen: str = ""
+    def _describe_with_questions_here(
+        self, owner: str, arrived: StoredUpload, benchmark: Benchmark[Any], chosen: str = ""
     ) -> Recognised:
-        """Describes a file of a benchmark whose questions are here. Raises FileRolesError beside a question file."""
+        """Describes a file of a benchmark whose questions are here; `chosen` is its key if the user chose it.
+
+        Raises FileRolesError beside a question file.
+        """
         roles = file_roles(arrived)
         if roles.questions is not None:
             raise FileRolesError(
-                f"{roles.name} has answers to {form.name}, and this server has its questions already. Drop it without "
-                f"{roles.questions_name}."
+                f"{roles.name} has answers to {benchmark.name}, and this server has its questions already. Drop it "
+                f"without {roles.questions_name}."
             )
-        if form.way in ("compare", "sealed"):
-            return self._submission(owner, arrived, chosen or None)
-        return Recognised(form.key, Path(arrived.name).stem, (), (), True)
+        if benchmark.way in ("compare", "sealed"):
+            return self._describe_submission(owner, arrived, chosen or None)
+        return Recognised(benchmark.key, Path(arrived.name).stem, (), (), True)
 
-    def _joined(
+    def _open_with_questions(
         self, arrived: StoredUpload, chosen: FileChoice, wanted: Callable[[], bool] | None = None
     ) -> JoinedFile:
         """Opens a file by its own spec, with questions uploaded beside it, or with a question file of the library."""
         roles = file_roles(arrived)
         goes_on = wanted or arrived.path.exists
-        own = roles.own(chosen.benchmark, chosen.spec)
+        own = roles.own_benchmark(chosen.benchmark, chosen.spec)
         if roles.questions is not None:
-            benchmark = own or (file_benchmark(chosen.benchmark) if chosen.benchmark else None)
-            return JoinedFile(
-                open_with_questions(roles, roles.questions, benchmark, goes_on), QuestionMatch()
-            )
+            benchmark: FileBenchmark[Any] | None = own
+            if own is None and chosen.benchmark:
+                benchmark = file_benchmark(chosen.benchmark)
+            opened = open_with_questions(roles, roles.questions, benchmark, goes_on)
+            return JoinedFile(opened, QuestionMatch())
         if own is not None:
-            return JoinedFile(_opened(arrived, own, goes_on), QuestionMatch())
+            return JoinedFile(_open_alone(arrived, own, goes_on), QuestionMatch())
         return open_joined_file(
             self.library,
             arrived.path,
@@ -345,23 +355,28 @@ class FileReader:
             wanted=goes_on,
         )
 
-    def _open(self, arrived: StoredUpload, chosen: FileChoice) -> OpenedFile:
+    def _open_file(self, arrived: StoredUpload, chosen: FileChoice) -> OpenedFile:
         """Opens a file as its chosen benchmark. Raises RowsError and ChoicesError."""
-        return self._joined(arrived, chosen).file or _opened(arrived, chosen.benchmark)
+        return self._open_with_questions(arrived, chosen).file or _open_alone(
+            arrived, chosen.benchmark
+        )
 
-    def _submission(
+    def _describe_submission(
         self, owner: str, arrived: StoredUpload, benchmark: str | None = None
     ) -> Recognised:
-        """Describes a submission, to sealed items if it answers any. Its problems are reported with its price."""
+        """Describes a submission, to sealed items if it answers any; `benchmark` is None for the file's own.
+
+        Its problems are reported with its price.
+        """
         file = read_submission(arrived.path, name=arrived.name)
         first_entries = file.entries[:LOOKED_AT]
         rows = tuple(
             AnswerLook(entry.item or "", entry.instruction, entry.text) for entry in first_entries
         )
         sealed = SEALED_ITEMS.key
-        sealed_lines = (
-            self.submissions.sealed.described(owner, file) if benchmark in (None, sealed) else ()
-        )
+        sealed_lines: tuple[str, ...] = ()
+        if benchmark in (None, sealed):
+            sealed_lines = self.submissions.sealed.describe(owner, file)
         if sealed_lines or benchmark == sealed:
             lines = sealed_lines or (f"{SEALED_ITEMS.name}: {len(file.entries):,} answers",)
             return Recognised(sealed, file.model, lines, (), True, rows)
@@ -372,33 +387,34 @@ class FileReader:
 
     def own_check(self, arrived: StoredUpload, chosen: FileChoice, asking: Asking) -> OwnCheck:
         """Checks a file by its owner's spec, with the prompt and price of the judge that would be asked."""
-        return own_check(self._open(arrived, chosen), asking.spec)
+        return own_check(self._open_file(arrived, chosen), asking.spec)
 
     # Reports that need no judge.
-    def graded(self, arrived: StoredUpload) -> bool:
+    def has_grades(self, arrived: StoredUpload) -> bool:
         """Whether a file holds grades already, so that its report is free."""
         return holds_grades(arrived.path, name=arrived.name)
 
     def graded_report(
         self, arrived: StoredUpload, questions: str, options: Options, title: str
     ) -> Written:
-        chosen = self.chosen(questions, options.only)
+        """The report of a file of grades for a question set."""
+        chosen = self.chosen_questions(questions, options.only)
         file = grades_for(arrived.path, chosen, name=arrived.name)
         return written(graded_report(file, chosen, options.missing, title), is_done=True)
 
-    def extracted(
+    def report_by_rules(
         self, arrived: StoredUpload, chosen: FileChoice, protocol: str, title: str
     ) -> Written:
         """The report that rules alone make of a file."""
-        return written(report_of(self._open(arrived, chosen), protocol, title), is_done=True)
+        return written(report_of(self._open_file(arrived, chosen), protocol, title), is_done=True)
 
-    def left(self, link: str) -> int:
+    def count_left(self, link: str) -> int:
         """Returns the number of answers that the rules left open in a report."""
         report: Any = self.jobs.report(link)
         return report.left if report else 0
 
     # Drafts, for a judge at an address.
-    def answers(
+    def draft_answers(
         self,
         arrived: StoredUpload,
         questions: str,
@@ -408,7 +424,7 @@ class FileReader:
         address: str,
     ) -> AnyReport:
         """Drafts the report of a file of answers to a question set."""
-        chosen = self.chosen(questions, options.only)
+        chosen = self.chosen_questions(questions, options.only)
         upload = read_predictions(arrived.path, chosen, name=arrived.name)
         filled = fill(chosen, upload, options.missing)
         mm_vet = BENCHMARKS[chosen.benchmark]
@@ -417,7 +433,7 @@ class FileReader:
         draft = mm_vet.draft(filled, chosen, options, spec, address, arrived.name, model_title)
         return replace(draft, asked=upload.asked)
 
-    def comparison(
+    def draft_comparison(
         self,
         owner: str,
         arrived: StoredUpload,
@@ -429,21 +445,22 @@ class FileReader:
         file = read_submission(arrived.path, name=arrived.name)
         return self.submissions.draft(owner, file, request, spec.model, address).report
 
-    def stored_comparison(
+    def draft_stored_comparison(
         self, stored: StoredModel, request: SubmissionRequest, spec: JudgeSpec, address: str
     ) -> AnyReport:
+        """Drafts the report of a stored model's matches."""
         return self.submissions.draft_stored(
             stored.model, stored.source, request, spec.model, address
         ).report
 
-    def sealed(
+    def draft_sealed(
         self, arrived: StoredUpload, protocol: Protocol, title: str, spec: JudgeSpec, address: str
     ) -> AnyReport:
         """Drafts the report of a file's matches with references that only the judge reads."""
         file = read_submission(arrived.path, name=arrived.name)
         return self.submissions.sealed.draft(file, protocol, title, spec.model, address)
 
-    def whole_file(
+    def draft_file(
         self,
         arrived: StoredUpload,
         chosen: FileChoice,
@@ -453,54 +470,51 @@ class FileReader:
         address: str,
     ) -> AnyReport:
         """Drafts the report of all answers that the rules leave open in a file."""
-        opened = self._open(arrived, chosen)
+        opened = self._open_file(arrived, chosen)
         if opened.is_hidden:
             raise JobServiceError(_HIDDEN_FROM_JUDGES)
-        return _rest(opened.report(protocol, title), spec, address)
+        return _draft_rest_of(opened.report(protocol, title), spec, address)
 
-    def rest(self, owner: str, link: str, spec: JudgeSpec, address: str) -> AnyReport:
+    def draft_rest(self, owner: str, link: str, spec: JudgeSpec, address: str) -> AnyReport:
         """Drafts the judging of the answers that the rules left open in a report."""
         job = self.jobs.find(link)
         report = self.jobs.report(link)
-        ruled = (
-            job is not None and job.owner == owner and isinstance(benchmark_of(job), FileBenchmark)
-        )
-        if report is None or not ruled:
+        if job is None or job.owner != owner or report is None or not has_rules(job):
             raise JobServiceError("You have no such report. Upload the file again.")
-        return _rest(report, spec, address)
+        return _draft_rest_of(report, spec, address)
 
-    def stopped(self, owner: str, link: str, spec: JudgeSpec, address: str) -> AnyReport:
+    def redraft_stopped(self, owner: str, link: str, spec: JudgeSpec, address: str) -> AnyReport:
         """Drafts a stopped job's report anew, for another judge."""
         job = self.jobs.find(link)
-        drafted = self.jobs.draft(link)
-        if job is None or drafted is None or job.owner != owner or not job.is_stopped:
+        stored = self.jobs.draft(link)
+        if job is None or stored is None or job.owner != owner or not job.is_stopped:
             raise JobServiceError("You have no such stopped job. Upload the file again.")
-        draft: Any = drafted[0]
+        draft: Any = stored.report
         if getattr(draft, "sampled", False) and not spec.samples:
             raise OptionsError(
                 f"{spec.model} gives one reply per call. Upload the file again for separate runs."
             )
         return replace(draft, judge=replace(draft.judge, model=spec.model, address=address))
 
-    def prices(
+    def price_drafts(
         self, makes: Sequence[partial[AnyReport]], asking: Asking
     ) -> list[Quote | OptionsError]:
         """Returns the cost of judging each draft, or what its options lack. Raises JobServiceError."""
 
         def price(make: partial[AnyReport]) -> Quote | OptionsError:
             try:
-                return self._quoted(make(asking.spec, asking.address), asking)
+                return self._cost(make(asking.spec, asking.address), asking)
             except OptionsError as error:
                 return error
 
         return [price(make) for make in makes]
 
-    def drafted(self, make: partial[AnyReport], asking: Asking) -> tuple[Written, Quote]:
-        """Returns a draft as a job keeps it, and the cost of judging it. Raises JobServiceError."""
+    def draft_with_cost(self, make: partial[AnyReport], asking: Asking) -> CostedDraft:
+        """Makes a draft with the cost of judging it. Raises JobServiceError."""
         report = make(asking.spec, asking.address)
-        return written(report), self._quoted(report, asking)
+        return CostedDraft(written(report), self._cost(report, asking))
 
-    def _quoted(self, report: AnyReport, asking: Asking) -> Quote:
+    def _cost(self, report: AnyReport, asking: Asking) -> Quote:
         """Returns the cost of judging. Secret texts cost as if all were new and equally long, so no price reveals one.
 
         Raises JobServiceError where a user's own judge would be sent a secret.
@@ -510,20 +524,35 @@ class FileReader:
             raise JobServiceError(
                 _SEALED_FROM_OWN if isinstance(report, SealedReport) else _BLIND_TO_OWN
             )
-        opened = self.submissions.opened(report)
-        cost = quote(opened, asking.spec, asking.owner, None if is_blind else self.cache)
+        opened = self.submissions.open_draft(report)
         if not is_blind:
-            return cost
-        shown_cost = quote(self.submissions.priced(report), asking.spec, asking.owner, None)
+            return quote(opened, asking.spec, asking.owner, self.cache)
+        real_cost = quote(opened, asking.spec, asking.owner, None)
+        shown_cost = quote(self.submissions.draft_to_price(report), asking.spec, asking.owner, None)
         # the run still stops at its real cost, which nobody is shown
-        return replace(shown_cost, most=cost.most)
+        return replace(shown_cost, most=real_cost.most)
+
+
+def has_rules(job: Job) -> bool:
+    """Whether a job's benchmark has rules, which may leave answers open for a judge."""
+    return isinstance(benchmark_of(job), FileBenchmark)
+
+
+def _describe_grades_for(benchmark: str, questions: str, file: GradeFile) -> Recognised:
+    origin = f"{file.toolkit}'s result file: " if file.toolkit else ""
+    judges = ", ".join(file.judges)
+    graded = plural(len(file.grades), "question")
+    summary = f"{origin}grades by {judges} for {graded}, runs: {file.runs}. No judge is needed."
+    zeros = zeros_sentence(grade for grades in file.grades.values() for grade in grades)
+    lines = (summary, zeros) if zeros else (summary,)
+    return Recognised(benchmark, file.upload.title, lines, (), True, questions=questions)
 
 
 def _known_row(question: Question, answer: str) -> AnswerLook:
     return AnswerLook(question.id, question.text, answer, truth_words(question.truth))
 
 
-def _described(opened: OpenedFile, match: QuestionMatch) -> Recognised:
+def _describe_file(opened: OpenedFile, match: QuestionMatch) -> Recognised:
     """Describes a file of answers, with the question files that it may belong to."""
     problems = opened.problems
     scorable = not any(problem.blocks == "scoring" for problem in problems)
@@ -540,11 +569,12 @@ def _described(opened: OpenedFile, match: QuestionMatch) -> Recognised:
     )
 
 
-def _opened(
+def _open_alone(
     arrived: StoredUpload,
     benchmark: str | FileBenchmark[Any],
     wanted: Callable[[], bool] | None = None,
 ) -> OpenedFile:
+    """Opens a file without questions beside it, as a benchmark."""
     opened = open_upload(
         arrived.path,
         name=arrived.name,
@@ -555,7 +585,8 @@ def _opened(
     return opened
 
 
-def _rest(report: Any, spec: JudgeSpec, address: str) -> AnyReport:
+def _draft_rest_of(report: Any, spec: JudgeSpec, address: str) -> AnyReport:
+    """Drafts the judging of what rules left open in a report. Raises JobServiceError."""
     if not report.left:
         raise JobServiceError(f"Nothing in {report.title!r} is left for a judge.")
     benchmark = benchmark_of(report)

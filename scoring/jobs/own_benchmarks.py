@@ -12,8 +12,8 @@ from scoring.benchmarks.file_check import FileCheck, file_check
 from scoring.jobs.file_roles import FileRoles
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem
-from scoring.registry import flat
-from scoring.specs.own_fields import MOST_ROWS, OwnFields, columns_of, guessed_fields
+from scoring.registry import flat_record
+from scoring.specs.own_fields import MOST_ROWS, OwnFields, columns_of, guess_fields
 
 MOST_COLUMNS = 200
 
@@ -46,7 +46,7 @@ def own_look(roles: FileRoles) -> OwnLook | None:
         rows = [{**question, **row} for question, row in zip(question_rows, rows, strict=False)]
     columns = columns_of(rows)[:MOST_COLUMNS]
     narrow_rows = [{column: row[column] for column in columns if column in row} for row in rows]
-    return OwnLook(columns, guessed_fields(Path(roles.name).stem, narrow_rows))
+    return OwnLook(columns, guess_fields(Path(roles.name).stem, narrow_rows))
 
 
 def own_check(opened: OpenedFile, judge: JudgeSpec) -> OwnCheck:
@@ -60,4 +60,4 @@ def own_check(opened: OpenedFile, judge: JudgeSpec) -> OwnCheck:
 
 def _first_rows(path: Path, name: str) -> list[dict[str, Any]]:
     records = read_records(path, PAGE, (), name, members=True, digested=IMAGE_COLUMNS)
-    return [{**flat(record).values} for record in islice(records, MOST_ROWS)]
+    return [{**flat_record(record).values} for record in islice(records, MOST_ROWS)]

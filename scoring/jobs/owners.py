@@ -45,13 +45,13 @@ REPORT_BROWSER = Table(
     Column("owner", Text, nullable=False, index=True),
 )
 """Browsers and accounts that own another's reports, by `key_of`; not in the backup, whose reports have no owner."""
-OWNED = tuple(
+OWNED_TABLES = tuple(
     table(name, column("owner")) for name in ("job", "submission", "mark", "secret_report")
 )
 """The tables whose rows belong to an owner."""
-LASTS = timedelta(minutes=10)
-_LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
-_LENGTH = 20
+CODE_LIFETIME = timedelta(minutes=10)
+_CODE_LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+_CODE_LENGTH = 20
 """20 of 30 letters: 98 bits."""
 _GAPS = re.compile(r"[\s-]")
 
@@ -69,73 +69,78 @@ class ReportOwners:
     def owner_of(self, cookie: str) -> str:
         """Returns the owner of a browser's reports: itself or its account, unless it entered another owner's code."""
         with self._database.read() as connection:
-            return _owner(connection, cookie)
+            return _owner_of_cookie(connection, cookie)
 
     def show_code(self, cookie: str) -> str:
-        """Returns a fresh code of an owner, which replaces any earlier one."""
-        code = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+        """Returns a fresh code of a browser's owner, which replaces any earlier one."""
+        code = "".join(secrets.choice(_CODE_LETTERS) for _ in range(_CODE_LENGTH))
         with self._database.write() as connection:
-            owner = _owner(connection, cookie)
-            old = (REPORT_CODE.c.owner == owner) | (REPORT_CODE.c.until < now())
-            connection.execute(delete(REPORT_CODE).where(old))
-            values = {"digest": _digest(code), "owner": owner, "until": now() + LASTS}
+            owner = _owner_of_cookie(connection, cookie)
+            is_old = (REPORT_CODE.c.owner == owner) | (REPORT_CODE.c.until < now())
+            connection.execute(delete(REPORT_CODE).where(is_old))
+            values = {"digest": _digest(code), "owner": owner, "until": now() + CODE_LIFETIME}
             connection.execute(insert(REPORT_CODE).values(values))
-        return "-".join(code[start : start + 4] for start in range(0, _LENGTH, 4))
+        return "-".join(code[start : start + 4] for start in range(0, _CODE_LENGTH, 4))
 
     def enter_code(self, cookie: str, typed: str) -> None:
         """Merges a browser's reports with those of the code's owner, and uses the code up. Raises CodeError."""
         digest = _digest(_GAPS.sub("", typed[:100]).upper())
-        fits = (REPORT_CODE.c.digest == digest) & (REPORT_CODE.c.until >= now())
+        is_valid = (REPORT_CODE.c.digest == digest) & (REPORT_CODE.c.until >= now())
         with self._database.write() as connection:
             take_turn(connection, REPORT_CODE)
-            spend_code = delete(REPORT_CODE).where(fits).returning(REPORT_CODE.c.owner)
-            first = connection.scalar(spend_code)
-            if first is None:
+            spend_code = delete(REPORT_CODE).where(is_valid).returning(REPORT_CODE.c.owner)
+            code_owner = connection.scalar(spend_code)
+            if code_owner is None:
                 raise CodeError(
                     "This code opens nothing: it was used, is older than 10 minutes, or has a typo."
                 )
-            owner = _owner(connection, first)
-            before = _owner(connection, cookie)
-            if before == owner:
+            showing = _owner_of_cookie(connection, code_owner)
+            entering = _owner_of_cookie(connection, cookie)
+            if entering == showing:
                 return
             # an account stays the owner, whoever logs in at the other browser
-            if before.startswith(PERSON_KEY) and not owner.startswith(PERSON_KEY):
-                _join(connection, owner, before)
+            if entering.startswith(PERSON_KEY) and not showing.startswith(PERSON_KEY):
+                _merge(connection, showing, into=entering)
             else:
-                _join(connection, before, owner)
+                _merge(connection, entering, into=showing)
 
-    def log_in(self, account: Account, before: str) -> None:
+    def log_in(self, account: Account, guest: str) -> None:
         """Moves a guest's reports to the account that has just logged in.
 
-        `before`: the hash of the guest's cookie. Reports that the guest shares by another owner's code stay there.
+        `guest`: the hash of the guest's cookie. Reports that the guest shares by another owner's code stay there.
         """
         with self._database.write() as connection:
             take_turn(connection, REPORT_CODE)
-            connection.execute(delete(REPORT_BROWSER).where(REPORT_BROWSER.c.owner == before))
-            connection.execute(delete(REPORT_CODE).where(REPORT_CODE.c.owner == before))
-            _pass_on(connection, before, _followed(connection, person_key(account.hashed)))
+            connection.execute(delete(REPORT_BROWSER).where(REPORT_BROWSER.c.owner == guest))
+            connection.execute(delete(REPORT_CODE).where(REPORT_CODE.c.owner == guest))
+            owner = _final_owner(connection, person_key(account.hashed))
+            _move_reports(connection, guest, owner)
 
 
-def _pass_on(connection: Connection, before: str, owner: str) -> None:
-    for owned in OWNED:
-        if not inspect(connection).has_table(owned.name):
+def _move_reports(connection: Connection, before: str, owner: str) -> None:
+    """Gives all that one owner has to another."""
+    for owned_table in OWNED_TABLES:
+        if not inspect(connection).has_table(owned_table.name):
             continue
-        mine = update(owned).where(owned.c.owner == before)
-        connection.execute(mine.values(owner=owner))
+        rows = update(owned_table).where(owned_table.c.owner == before)
+        connection.execute(rows.values(owner=owner))
 
 
-def _join(connection: Connection, before: str, owner: str) -> None:
-    _pass_on(connection, before, owner)
+def _merge(connection: Connection, before: str, into: str) -> None:
+    """Gives all that one owner has, and gets from now on, to another, and the browsers that follow it too."""
+    _move_reports(connection, before, into)
     browsers = update(REPORT_BROWSER).where(REPORT_BROWSER.c.owner == before)
-    connection.execute(browsers.values(owner=owner))
-    connection.execute(insert(REPORT_BROWSER).values(cookie=before, owner=owner))
+    connection.execute(browsers.values(owner=into))
+    connection.execute(insert(REPORT_BROWSER).values(cookie=before, owner=into))
 
 
-def _owner(connection: Connection, cookie: str) -> str:
-    return _followed(connection, key_of(connection, cookie))
+def _owner_of_cookie(connection: Connection, cookie: str) -> str:
+    """Returns the owner of a browser's reports, from the hash of its cookie."""
+    return _final_owner(connection, key_of(connection, cookie))
 
 
-def _followed(connection: Connection, key: str) -> str:
+def _final_owner(connection: Connection, key: str) -> str:
+    """Returns the owner with whom this browser or account was merged, else itself."""
     query = select(REPORT_BROWSER.c.owner).where(REPORT_BROWSER.c.cookie == key)
     return connection.scalar(query) or key
 

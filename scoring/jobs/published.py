@@ -11,7 +11,7 @@ from scoring.jobs.store import IS_PUBLIC, JOB, Job, job_of, select_jobs
 
 PAGE = 50
 """Reports on a page of the list."""
-_NEWEST = (JOB.c.finished.desc(), JOB.c.link)
+_NEWEST_FIRST = (JOB.c.finished.desc(), JOB.c.link)
 
 
 class PublishedPage(NamedTuple):
@@ -19,6 +19,7 @@ class PublishedPage(NamedTuple):
 
     jobs: Sequence[Job]
     page: int
+    """Its number, from 1."""
     pages: int
 
 
@@ -28,7 +29,7 @@ class PublishedJobs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def at(self, slug: str) -> Job | None:
+    def with_slug(self, slug: str) -> Job | None:
         """Returns the job of a slug, while its report is published."""
         with self._database.read() as connection:
             row = connection.execute(select_jobs().where(IS_PUBLIC, JOB.c.slug == slug)).first()
@@ -36,34 +37,42 @@ class PublishedJobs:
 
     def newest(self, benchmark: str, most: int) -> Sequence[Job]:
         """Returns reports of a benchmark, the newest first; if there are more than `most`, owners take turns."""
-        of_owner = func.row_number().over(partition_by=JOB.c.owner, order_by=_NEWEST)
-        chosen = select(JOB.c.link).where(IS_PUBLIC, JOB.c.benchmark == benchmark)
-        chosen = chosen.order_by(of_owner, *_NEWEST).limit(most)
+        # Every owner's newest report comes first, then every owner's second one, and so on.
+        number_of_owner = func.row_number().over(partition_by=JOB.c.owner, order_by=_NEWEST_FIRST)
+        links = select(JOB.c.link).where(IS_PUBLIC, JOB.c.benchmark == benchmark)
+        first_links = links.order_by(number_of_owner, *_NEWEST_FIRST).limit(most)
+        query = select_jobs().where(JOB.c.link.in_(first_links)).order_by(*_NEWEST_FIRST)
         with self._database.read() as connection:
-            query = select_jobs().where(JOB.c.link.in_(chosen)).order_by(*_NEWEST)
             return tuple(map(job_of, connection.execute(query)))
 
-    def titled(self, title: str, most: int) -> Sequence[Job]:
+    def with_title(self, title: str, most: int) -> Sequence[Job]:
         """Returns reports with this title, the newest first."""
-        query = select_jobs().where(IS_PUBLIC, JOB.c.title == title).order_by(*_NEWEST).limit(most)
+        query = (
+            select_jobs()
+            .where(IS_PUBLIC, JOB.c.title == title)
+            .order_by(*_NEWEST_FIRST)
+            .limit(most)
+        )
         with self._database.read() as connection:
             return tuple(map(job_of, connection.execute(query)))
 
-    def benchmarks(self) -> dict[str, int]:
+    def counts_by_benchmark(self) -> dict[str, int]:
         """Returns the number of reports by a benchmark's key, the highest number first."""
-        number = func.count()
-        query = select(JOB.c.benchmark, number).where(IS_PUBLIC).group_by(JOB.c.benchmark)
+        count = func.count()
+        query = select(JOB.c.benchmark, count).where(IS_PUBLIC).group_by(JOB.c.benchmark)
         with self._database.read() as connection:
-            counted = connection.execute(query.order_by(number.desc(), JOB.c.benchmark))
-            return {benchmark: count for benchmark, count in counted}
+            rows = connection.execute(query.order_by(count.desc(), JOB.c.benchmark))
+            return {row[0]: row[1] for row in rows}
 
     def page(self, benchmark: str, page: int) -> PublishedPage:
         """Returns a page of a benchmark's reports, or of all for "", the newest first, and the last page at most."""
-        conditions = [IS_PUBLIC, *([JOB.c.benchmark == benchmark] if benchmark else [])]
+        conditions = [IS_PUBLIC]
+        if benchmark:
+            conditions.append(JOB.c.benchmark == benchmark)
         with self._database.read() as connection:
-            number = connection.execute(select(func.count()).where(*conditions)).scalar_one()
-            pages = max(1, ceil(number / PAGE))
-            place = min(max(page, 1), pages)
-            query = select_jobs().where(*conditions).order_by(*_NEWEST)
-            rows = connection.execute(query.limit(PAGE).offset((place - 1) * PAGE))
-            return PublishedPage(tuple(map(job_of, rows)), place, pages)
+            reports = connection.execute(select(func.count()).where(*conditions)).scalar_one()
+            pages = max(1, ceil(reports / PAGE))
+            shown_page = min(max(page, 1), pages)
+            query = select_jobs().where(*conditions).order_by(*_NEWEST_FIRST)
+            rows = connection.execute(query.limit(PAGE).offset((shown_page - 1) * PAGE))
+            return PublishedPage(tuple(map(job_of, rows)), shown_page, pages)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Column, ForeignKey, Integer, LargeBinary, Table, Text, func, insert, select
 
@@ -51,11 +51,13 @@ REPORT_PICTURE = Table(
 WIDTH = 640
 """Most pixels across."""
 MOST_OF_QUESTION = 4
+"""Pictures of one question that are kept."""
 MOST_LABELLED = 90
 """Answers whose pictures are kept so that people can label their errors: about 5 MB."""
 _MOST_WAITING = 50
 """Files of which pictures are still to be read; those of others stay unread."""
 _PATIENCE_SECONDS = 5.0
+"""The time to wait for pictures that are being read."""
 _REFERENCE = re.compile(r"\d{1,12}")
 """A cell with the index of another question, whose picture it shares."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}")
@@ -66,6 +68,21 @@ _UNREAD = (RowsError, FileRolesError, SpecError, OSError, DatabaseError, AsideEr
 """Errors that keep a file's pictures from being read."""
 
 log = logging.getLogger(__name__)
+
+
+class QuestionPicture(NamedTuple):
+    """A picture in a file, and the id of its question."""
+
+    question: str
+    picture: Picture
+
+
+class KeptPicture(NamedTuple):
+    """A picture as it is kept for a report, and the id of its question."""
+
+    question: str
+    data: bytes
+    """WebP."""
 
 
 class ReportPictures:
@@ -87,18 +104,21 @@ class ReportPictures:
         self._reader = ThreadPoolExecutor(1, "pictures")
         self._waiting: dict[str, Future[None]] = {}
 
-    def soon(self, job: Job, labelled: Sequence[ScoredAnswer] = ()) -> None:
-        """Keeps pictures out of the uploaded file of a report, in the background.
+    def keep_soon(self, job: Job, labelled: Sequence[ScoredAnswer] = ()) -> None:
+        """Keeps pictures of the uploaded file of a report, in the background.
 
         They are of the wrong answers that the report shows, or of the first MOST_LABELLED answers that people label.
         """
         if not isinstance(benchmark_of(job), FileBenchmark):
             return
-        arrived = self._uploads.latest(job.owner, job.file)
         kept_pictures = self.numbers(job.link)
         wanted = [answer for answer in labelled[:MOST_LABELLED] if answer.id not in kept_pictures]
-        has_all = not wanted if labelled else bool(kept_pictures)
-        if arrived is None or has_all:
+        if labelled and not wanted:
+            return
+        if not labelled and kept_pictures:
+            return
+        arrived = self._uploads.latest(job.owner, job.file)
+        if arrived is None:
             return
         if job.link in self._waiting or len(self._waiting) >= _MOST_WAITING:
             return
@@ -107,13 +127,14 @@ class ReportPictures:
         reading.add_done_callback(lambda _: self._waiting.pop(job.link, None))
 
     def stop(self) -> None:
+        """Leaves the files that wait unread."""
         self._reader.shutdown(cancel_futures=True)
 
     def numbers(self, link: str) -> Mapping[str, Sequence[int]]:
         """Returns the numbers of a report's pictures by question; waits a moment for pictures still being read."""
-        if waiting := self._waiting.get(link):
+        if reading := self._waiting.get(link):
             with suppress(TooLateError):
-                waiting.result(_PATIENCE_SECONDS)
+                reading.result(_PATIENCE_SECONDS)
         query = select(REPORT_PICTURE.c.question, REPORT_PICTURE.c.number).where(
             REPORT_PICTURE.c.link == link
         )
@@ -131,24 +152,30 @@ class ReportPictures:
     def _keep(self, link: str, arrived: StoredUpload, wanted: Sequence[ScoredAnswer]) -> None:
         try:
             on_server = {(file.name, file.md5): file.path for file in self._library.files()}
-            aside = self._aside if on_server or Source.from_upload(arrived).is_large else None
             read_pictures = partial(report_pictures, self._jobs, link, arrived, wanted, on_server)
-            self._insert(link, aside.run(read_pictures) if aside else read_pictures())
+            may_be_large = bool(on_server) or Source.from_upload(arrived).is_large
+            if self._aside is not None and may_be_large:
+                self._insert(link, self._aside.run(read_pictures))
+            else:
+                self._insert(link, read_pictures())
         except _UNREAD as error:
             log.info("the pictures of a report were not read: %s", error)
 
-    def _insert(self, link: str, pictures: Sequence[tuple[str, bytes]]) -> None:
-        last = select(func.coalesce(func.max(REPORT_PICTURE.c.number), 0)).where(
+    def _insert(self, link: str, pictures: Sequence[KeptPicture]) -> None:
+        if not pictures:
+            return
+        last_number = select(func.coalesce(func.max(REPORT_PICTURE.c.number), 0)).where(
             REPORT_PICTURE.c.link == link
         )
-        with self._database.write() as connection:  # its owner may have deleted it meanwhile
-            if pictures and connection.scalar(select(JOB.c.link).where(JOB.c.link == link)):
-                first = connection.execute(last).scalar_one() + 1
-                rows = [
-                    {"link": link, "number": number, "question": question, "data": data}
-                    for number, (question, data) in enumerate(pictures, first)
-                ]
-                connection.execute(insert(REPORT_PICTURE), rows)
+        with self._database.write() as connection:
+            if connection.scalar(select(JOB.c.link).where(JOB.c.link == link)) is None:
+                return  # Its owner has deleted the report meanwhile.
+            first = connection.execute(last_number).scalar_one() + 1
+            rows = [
+                {"link": link, "number": number, **picture._asdict()}
+                for number, picture in enumerate(pictures, first)
+            ]
+            connection.execute(insert(REPORT_PICTURE), rows)
 
 
 def report_pictures(
@@ -157,10 +184,10 @@ def report_pictures(
     arrived: StoredUpload,
     wanted: Sequence[ScoredAnswer],
     on_server: QuestionFilePaths,
-) -> list[tuple[str, bytes]]:
-    """Returns question ids and scaled pictures of the wanted answers in a report's file; without any, of wrong ones.
+) -> list[KeptPicture]:
+    """Returns scaled pictures of the wanted answers in a report's file; of the wrong ones if `wanted` is empty.
 
-    Raises RowsError.
+    `on_server` are question files, which may hold pictures that the report's file lacks. Raises RowsError.
     """
     report: Any = jobs.report(link)
     if report is None:
@@ -168,7 +195,7 @@ def report_pictures(
     benchmark = benchmark_of(report)
     answers = benchmark.scored_answers(report)
     assert isinstance(benchmark, FileBenchmark), "pictures are asked for of no other"
-    wanted = wanted or wrong_answers(answers)
+    shown_answers = wanted or wrong_answers(answers)
     roles = file_roles(arrived)
     questions = UploadedFile(roles.questions, roles.questions_name) if roles.questions else None
     limits = PAGE
@@ -177,8 +204,12 @@ def report_pictures(
         questions = UploadedFile(on_server[stamp.name, stamp.md5], stamp.name)
         limits = COMMAND_LINE
     file = UploadedFile(roles.answers, roles.name)
-    pictures = wanted_pictures(file, questions, benchmark.column_names, answers, wanted, limits)
-    return [(question, scaled_picture(picture.data, WIDTH)) for question, picture in pictures]
+    pictures = wanted_pictures(
+        file, questions, benchmark.column_names, answers, shown_answers, limits
+    )
+    return [
+        KeptPicture(question, scaled_picture(picture.data, WIDTH)) for question, picture in pictures
+    ]
 
 
 def wanted_pictures(
@@ -188,19 +219,19 @@ def wanted_pictures(
     answers: Sequence[ScoredAnswer],
     wanted: Sequence[ScoredAnswer],
     limits: FileLimits = PAGE,
-) -> Iterator[tuple[str, Picture]]:
-    """Yields question id and picture for the wanted answers of a file.
+) -> Iterator[QuestionPicture]:
+    """Yields the pictures of the wanted answers of a file.
 
     A picture comes from the file itself, else from its question file, which `limits` are for. Raises RowsError.
     """
     pictured = set()
-    for question, picture in file_pictures(file.path, file.name, answers, wanted):
-        pictured.add(question)
-        yield question, picture
-    left = [answer for answer in wanted if answer.id not in pictured]
-    if left and questions is not None:
+    for picture in file_pictures(file.path, file.name, answers, wanted):
+        pictured.add(picture.question)
+        yield picture
+    without_picture = [answer for answer in wanted if answer.id not in pictured]
+    if without_picture and questions is not None:
         rows = _question_rows(questions, names, limits)
-        yield from _row_pictures(questions.path, questions.name, rows, left, limits)
+        yield from _row_pictures(questions.path, questions.name, rows, without_picture, limits)
 
 
 def _question_rows(file: UploadedFile, names: ColumnNames, limits: FileLimits) -> Mapping[str, int]:
@@ -215,8 +246,8 @@ def _question_rows(file: UploadedFile, names: ColumnNames, limits: FileLimits) -
 
 def file_pictures(
     path: Path, name: str, answers: Sequence[ScoredAnswer], wanted: Sequence[ScoredAnswer]
-) -> Iterator[tuple[str, Picture]]:
-    """Yields question id and picture for the wanted answers of a file. Raises RowsError."""
+) -> Iterator[QuestionPicture]:
+    """Yields the pictures of the wanted answers in the rows of a file itself. Raises RowsError."""
     times = Counter(answer.row for answer in answers)
     rows = {answer.id: answer.row for answer in answers if answer.row and times[answer.row] == 1}
     yield from _row_pictures(path, name, rows, wanted)
@@ -228,29 +259,28 @@ def _row_pictures(
     rows: Mapping[str, int],
     wanted: Sequence[ScoredAnswer],
     limits: FileLimits = PAGE,
-) -> Iterator[tuple[str, Picture]]:
-    """Yields question id and picture for the wanted answers; `rows` has a file's row of each id.
+) -> Iterator[QuestionPicture]:
+    """Yields the pictures of the wanted answers; `rows` has a file's row of each id.
 
     A cell may hold another question's index in place of a picture: its row has the picture.
     """
-    picture_rows = {answer.id: rows[answer.id] for answer in wanted if answer.id in rows}
-    cells = _cells(path, name, set(picture_rows.values()), limits) if picture_rows else {}
-    references: dict[str, int] = {}
-    for id, row in picture_rows.items():
+    own_rows = {answer.id: rows[answer.id] for answer in wanted if answer.id in rows}
+    cells = _cells(path, name, set(own_rows.values()), limits) if own_rows else {}
+    picture_rows: dict[str, int] = {}
+    for id, row in own_rows.items():
         index = str(cells.get(row)).strip()
-        if _REFERENCE.fullmatch(index) and index in rows:
-            references[id] = rows[index]
-    picture_rows |= references
-    if missing := set(references.values()) - cells.keys():
+        is_reference = _REFERENCE.fullmatch(index) and index in rows
+        picture_rows[id] = rows[index] if is_reference else row
+    if missing := set(picture_rows.values()) - cells.keys() - set(own_rows.values()):
         cells |= _cells(path, name, missing, limits)
     for id, row in picture_rows.items():
-        for data in _decoded(cells.get(row)):
+        for data in _decode_pictures(cells.get(row)):
             with suppress(PictureError):
-                yield id, read_picture(data)
+                yield QuestionPicture(id, read_picture(data))
 
 
 def _cells(path: Path, name: str, rows: set[int], limits: FileLimits) -> dict[int, JSON]:
-    """Returns the picture cells of these rows."""
+    """Returns the picture cells of these rows, by row. Raises RowsError."""
     cells: dict[int, JSON] = {}
     for record in read_records(path, replace(limits, cell=limits.line), name=name, members=True):
         columns = [column for column in IMAGE_COLUMNS if column in record.values]
@@ -261,9 +291,9 @@ def _cells(path: Path, name: str, rows: set[int], limits: FileLimits) -> dict[in
     return cells
 
 
-def _decoded(cell: JSON) -> Iterator[bytes]:
+def _decode_pictures(cell: JSON) -> Iterator[bytes]:
     """Yields the bytes of a cell's pictures in base64: one picture or data URL, or a list of them."""
-    texts = _BASE64.findall(" ".join(map(str, cell)) if isinstance(cell, list) else str(cell or ""))
-    for text in texts[:MOST_OF_QUESTION]:
+    text = " ".join(map(str, cell)) if isinstance(cell, list) else str(cell or "")
+    for encoded in _BASE64.findall(text)[:MOST_OF_QUESTION]:
         with suppress(binascii.Error):
-            yield base64.b64decode(text)
+            yield base64.b64decode(encoded)

@@ -27,7 +27,7 @@ from scoring.visit_bench.reader import (
     UNKNOWN,
     ItemIndex,
     SubmissionFile,
-    counted,
+    count_with_names,
     title_problems,
 )
 from scoring.visit_bench.sealed import (
@@ -54,9 +54,9 @@ class SealedSet:
 
 @dataclass(frozen=True)
 class _Joined:
-    """A file's answers by item, and its problems."""
+    """A file's answers to a sealed set by item, and its problems."""
 
-    set: SealedSet
+    sealed_set: SealedSet
     answers: Mapping[str, str]
     problems: tuple[str, ...]
     left_out: int
@@ -64,7 +64,8 @@ class _Joined:
 
     @property
     def missing(self) -> list[str]:
-        return [key for key in self.set.items if key not in self.answers]
+        """The set's items without an answer."""
+        return [key for key in self.sealed_set.items if key not in self.answers]
 
 
 class SealedSets:
@@ -82,23 +83,25 @@ class SealedSets:
     def all(self) -> list[SealedSet]:
         """Every set with `LEAST` items or more, the newest first: smaller ones never get a score."""
         sets = [
-            self._set(project)
+            self._sealed_set(project)
             for project in self._projects.all()
             if project.ended_at and project_of(project.spec).is_held_out
         ]
         return [sealed for sealed in sets if len(sealed.items) >= LEAST]
 
-    def described(self, owner: str, file: SubmissionFile) -> tuple[str, ...]:
+    def describe(self, owner: str, file: SubmissionFile) -> tuple[str, ...]:
         """Describes a file in lines of text; empty if it answers no sealed item."""
-        joined = self._joined(file)
+        joined = self._best_join(file)
         if joined is None:
             return ()
+        name = joined.sealed_set.name
+        items = len(joined.sealed_set.items)
         lines = [
-            f"{joined.set.name}: answers to {len(joined.answers):,} of {len(joined.set.items):,} sealed items",
+            f"{name}: answers to {len(joined.answers):,} of {items:,} sealed items",
             "Only the judge sees the sealed reference that each answer is compared with. The report shows scores of "
             f"{LEAST} items or more.",
             self._days.allowance(owner),
-            *no_answer_sentences(_reasons(joined), len(joined.answers), BEFORE),
+            *no_answer_sentences(_no_answer_reasons(joined), len(joined.answers), BEFORE),
         ]
         if joined.left_out:
             lines.append(f"Answers to other items, left out: {joined.left_out:,}")
@@ -108,34 +111,34 @@ class SealedSets:
         self, file: SubmissionFile, protocol: Protocol, title: str, judge: str, address: str
     ) -> SealedReport:
         """Drafts the report of a file's answers to a sealed set. Raises UploadError with all problems at once."""
-        joined = self._joined(file)
+        joined = self._best_join(file)
         if joined is None:
             raise UploadError(file.file, (NO_SET,))
-        title = " ".join((title or file.model).split())
-        problems = [*file.problems, *joined.problems, *title_problems(title)]
-        if folded(title).casefold() in {name.casefold() for name in REFERENCES}:
-            problems.append(f"{title!r} is the name of the other side. Choose another name.")
+        model_title = " ".join((title or file.model).split())
+        problems = [*file.problems, *joined.problems, *title_problems(model_title)]
+        if folded(model_title).casefold() in {name.casefold() for name in REFERENCES}:
+            problems.append(f"{model_title!r} is the name of the other side. Choose another name.")
         if joined.missing:
             problems.append(
-                f"{joined.set.name} is scored whole, and these items have no row: {counted(joined.missing)}. Give each "
-                "item a row, empty where the model gave no answer."
+                f"{joined.sealed_set.name} is scored whole, and these items have no row: "
+                f"{count_with_names(joined.missing)}. Give each item a row, empty where the model gave no answer."
             )
         if problems:
             raise UploadError(file.file, tuple(problems))
         answers = tuple(
             SealedAnswer(key, item.family, joined.answers[key])
-            for key, item in joined.set.items.items()
+            for key, item in joined.sealed_set.items.items()
         )
         answer_texts = json.dumps([(answer.item, answer.text) for answer in answers])
         prompt = prompt_digest(protocol, "free", "captions")
         return SealedReport(
             benchmark="sealed-items",
             protocol=protocol,
-            title=title,
+            title=model_title,
             file=file.file,
             created=now().isoformat(timespec="seconds"),
             judge=JudgeStamp(judge, (), address, prompt, PARSERS[protocol]),
-            project=joined.set.name,
+            project=joined.sealed_set.name,
             digest=hashlib.sha256(answer_texts.encode()).hexdigest(),
             answers=answers,
             total=SealedCount("", won=0, lost=0, tied=0, unscored=0),
@@ -146,34 +149,32 @@ class SealedSets:
             both=0,
         )
 
-    def opened(self, report: SealedReport) -> OpenedReport:
+    def open(self, report: SealedReport) -> OpenedReport:
         """Returns a draft with the sealed texts that its judge reads. Raises JobError if the set has changed since."""
         project = self._projects.find(report.project)
-        items = self._set(project).items if project else {}
+        items = self._sealed_set(project).items if project else {}
         if items.keys() != {answer.item for answer in report.answers}:
             raise JobError(
                 f"The sealed items of {report.project} have changed since you uploaded your file. Upload it again."
             )
-        return _opened(report, items)
+        return _opened_report(report, items)
 
-    def priced(self, report: SealedReport) -> OpenedReport:
+    def open_to_price(self, report: SealedReport) -> OpenedReport:
         """Returns a draft to price: every sealed text has the average length, so no price reveals the length of one."""
-        items = self.opened(report).items
+        items = self.open(report).items
         captions = [caption for item in items.values() for caption in item.captions]
         caption = _average(captions)
         reference = _average([item.reference for item in items.values()])
-        # no two alike: equal calls are made once
-        alike = {
-            key: replace(
-                item,
-                captions=(caption,) * len(item.captions),
-                reference=Secret(f"{reference.reveal()} {10_000 + place}"),
+        average_items = {}
+        for place, (key, item) in enumerate(items.items()):
+            # no two alike: equal calls are made once
+            item_reference = Secret(f"{reference.reveal()} {10_000 + place}")
+            average_items[key] = replace(
+                item, captions=(caption,) * len(item.captions), reference=item_reference
             )
-            for place, (key, item) in enumerate(items.items())
-        }
-        return _opened(report, alike)
+        return _opened_report(report, average_items)
 
-    def _set(self, project: Campaign) -> SealedSet:
+    def _sealed_set(self, project: Campaign) -> SealedSet:
         items: dict[str, SealedItem] = {}
         for draft in self._drafts.drafts(project):
             if draft.state.step == "accepted":
@@ -181,26 +182,27 @@ class SealedSets:
                 items.setdefault(item.key, item)
         return SealedSet(project.name, items)
 
-    def _joined(self, file: SubmissionFile) -> _Joined | None:
+    def _best_join(self, file: SubmissionFile) -> _Joined | None:
         """Returns a file joined to the set of which it answers most items; None if it answers no set."""
-        joined = [_join(file, sealed) for sealed in self.all()]
-        return max(
-            (candidate for candidate in joined if candidate.answers),
-            key=lambda candidate: len(candidate.answers),
-            default=None,
-        )
+        joins = [_join(file, sealed_set) for sealed_set in self.all()]
+        with_answers = [joined for joined in joins if joined.answers]
+        return max(with_answers, key=lambda joined: len(joined.answers), default=None)
 
 
-def _join(file: SubmissionFile, sealed: SealedSet) -> _Joined:
-    index = ItemIndex({key: (item.instruction, item.names) for key, item in sealed.items.items()})
+def _join(file: SubmissionFile, sealed_set: SealedSet) -> _Joined:
+    index = ItemIndex(
+        {key: (item.instruction, item.names) for key, item in sealed_set.items.items()}
+    )
     answers: dict[str, str] = {}
-    wrong: dict[str, list[str]] = {}
+    entries_by_misfit: dict[str, list[str]] = {}
     for entry in file.entries:
-        if misfit := index.join(entry, answers):
-            wrong.setdefault(misfit, []).append(entry.name)
-    left_out = len(wrong.pop(UNKNOWN, []))
-    problems = tuple(misfit.format(counted(entries)) for misfit, entries in wrong.items())
-    return _Joined(sealed, answers, problems, left_out)
+        if misfit := index.add_answer(entry, answers):
+            entries_by_misfit.setdefault(misfit, []).append(entry.name)
+    left_out = len(entries_by_misfit.pop(UNKNOWN, []))
+    problems = tuple(
+        misfit.format(count_with_names(entries)) for misfit, entries in entries_by_misfit.items()
+    )
+    return _Joined(sealed_set, answers, problems, left_out)
 
 
 def _item(draft: Draft) -> SealedItem:
@@ -212,17 +214,17 @@ def _item(draft: Draft) -> SealedItem:
         key=draft.origin or item_key(text, [picture.sha256 or picture.url for picture in pictures]),
         family=draft.family,
         instruction=text,
-        names=tuple(map(_name, pictures)),
+        names=tuple(map(_picture_name, pictures)),
         captions=tuple(map(Secret, state.captions)),
         reference=Secret(state.answer.text),
     )
 
 
-def _name(picture: ItemPicture) -> str:
+def _picture_name(picture: ItemPicture) -> str:
     return picture.name or last_part(picture.url)
 
 
-def _opened(report: SealedReport, items: Mapping[str, SealedItem]) -> OpenedReport:
+def _opened_report(report: SealedReport, items: Mapping[str, SealedItem]) -> OpenedReport:
     values = {field.name: getattr(report, field.name) for field in fields(SealedReport)}
     return OpenedReport(**values, items=items)
 
@@ -233,5 +235,5 @@ def _average(texts: list[Secret]) -> Secret:
     return Secret(("word " * (letters // 5 + 1))[:letters])
 
 
-def _reasons(joined: _Joined) -> Mapping[str, str]:
+def _no_answer_reasons(joined: _Joined) -> Mapping[str, str]:
     return {item: no_answer(text) for item, text in joined.answers.items()}

@@ -43,24 +43,28 @@ _WORDS: Mapping[SecretKind, str] = {
     "hidden": "reports on hidden answers",
 }
 MOST_OF_OWNER = 5
+"""Reports of an owner, of a kind and a day (UTC)."""
 MOST_OF_NETWORK = 20
-"""Reports of an owner, and of a network, of a kind and a day (UTC)."""
+"""Reports of a network, of a kind and a day (UTC)."""
 MOST_EVER = 10
 """Reports of an owner on the hidden answers of one benchmark, for good."""
 
 
 class SecretDays:
-    """The counts of one kind in one database."""
+    """The counts of secret reports of one kind in one database."""
 
     def __init__(self, database: Database, kind: SecretKind) -> None:
         self._database = database
         self._kind: SecretKind = kind
 
     def allowance(self, owner: str, benchmark: str = "") -> str:
-        """Returns a sentence with the number of reports that an owner may still begin."""
+        """Returns a sentence with the number of reports that an owner may still begin.
+
+        `benchmark` is the name of one with hidden answers.
+        """
         with self._database.read() as connection:
-            today = self._begun_today(connection, SECRET_REPORT.c.owner == owner)
-            ever = self._begun(connection, _on_benchmark(owner, benchmark))
+            today = self._count_begun_today(connection, SECRET_REPORT.c.owner == owner)
+            ever = self._count_begun(connection, _on_benchmark(owner, benchmark))
         words = _WORDS[self._kind]
         left = max(0, MOST_OF_OWNER - today)
         if self._kind != "hidden":
@@ -79,18 +83,18 @@ class SecretDays:
         `network` is the network's code of today, `benchmark` the name of one with hidden answers.
         """
         words = _WORDS[self._kind]
-        ever = self._begun(connection, _on_benchmark(owner, benchmark))
+        ever = self._count_begun(connection, _on_benchmark(owner, benchmark))
         if self._kind == "hidden" and ever >= MOST_EVER:
             return (
                 f"You have used your {MOST_EVER} {words} of {benchmark}. More would give single answers away, so there "
                 "are no others."
             )
-        if self._begun_today(connection, SECRET_REPORT.c.owner == owner) >= MOST_OF_OWNER:
+        if self._count_begun_today(connection, SECRET_REPORT.c.owner == owner) >= MOST_OF_OWNER:
             return (
                 f"You have used your {MOST_OF_OWNER} {words} for today. Come back tomorrow (UTC)."
             )
         of_network = SECRET_REPORT.c.network == network
-        if network and self._begun_today(connection, of_network) >= MOST_OF_NETWORK:
+        if network and self._count_begun_today(connection, of_network) >= MOST_OF_NETWORK:
             most = f"{MOST_OF_NETWORK} {words}"
             return f"Your network has used its {most} for today. Come back tomorrow (UTC)."
         values = {
@@ -103,13 +107,13 @@ class SecretDays:
         connection.execute(self._database.insert(SECRET_REPORT).values(values))
         return ""
 
-    def _begun_today(self, connection: Connection, condition: ColumnElement[bool]) -> int:
-        return self._begun(connection, condition & (SECRET_REPORT.c.at >= _today()))
+    def _count_begun_today(self, connection: Connection, condition: ColumnElement[bool]) -> int:
+        return self._count_begun(connection, condition & (SECRET_REPORT.c.at >= _today()))
 
-    def _begun(self, connection: Connection, condition: ColumnElement[bool]) -> int:
-        counted = select(func.count()).select_from(SECRET_REPORT)
-        of_kind = SECRET_REPORT.c.kind == self._kind
-        return connection.execute(counted.where(condition, of_kind)).scalar_one()
+    def _count_begun(self, connection: Connection, condition: ColumnElement[bool]) -> int:
+        count = select(func.count()).select_from(SECRET_REPORT)
+        is_of_kind = SECRET_REPORT.c.kind == self._kind
+        return connection.execute(count.where(condition, is_of_kind)).scalar_one()
 
 
 def _on_benchmark(owner: str, benchmark: str) -> ColumnElement[bool]:

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from arena.battles.lending import Lending, NotLentError
 from arena.cache import Cache
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.aside import Aside
 from arena.settings import JudgeSettings, SettingError
-from scoring.benchmarks.base import Benchmark, FileBenchmark
+from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.mm_vet import Options, OptionsError
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset_of_file
 from scoring.benchmarks.mm_vet_v2 import load_mm_vet_v2
@@ -31,6 +31,7 @@ from scoring.jobs.files import (
     JobServiceError,
     Recognised,
     Source,
+    has_rules,
 )
 from scoring.jobs.own_benchmarks import OwnCheck, OwnLook, own_look
 from scoring.jobs.report_pictures import ReportPictures
@@ -52,6 +53,7 @@ T = TypeVar("T")
 TRY_OUT = "Five or six short calls show which settings it accepts"
 
 FIRST_GRADES = 5
+"""Questions whose grades are shown while a job is judged."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,21 @@ class OwnJudge:
     model: str
     address: Endpoint
     try_out: bool
+    """Whether it may be tried out if it is unknown."""
+
+
+class FirstGrade(NamedTuple):
+    """A grade that a job's owner sees before the report."""
+
+    question: str
+    outcome: str
+
+
+class _Judge(NamedTuple):
+    """A judge that can be asked."""
+
+    address: Endpoint
+    spec: JudgeSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,23 +132,25 @@ class JobService:
         """Whether an upload has a spec. Raises FileRolesError, SpecError and RowsError."""
         return self._roles(self.upload_store.find(owner, token)).spec is not None
 
-    def form(self, owner: str, token: str, chosen: FileChoice) -> Benchmark[Any]:
+    def chosen_benchmark(self, owner: str, token: str, chosen: FileChoice) -> Benchmark[Any]:
         """Returns the chosen benchmark; a user's own is made from its spec. Raises FileRolesError and SpecError."""
         if not is_own(chosen.benchmark):
             return BENCHMARKS[chosen.benchmark]
         roles = self._roles(self.upload_store.find(owner, token))
-        own = roles.own(chosen.benchmark, chosen.spec)
+        own = roles.own_benchmark(chosen.benchmark, chosen.spec)
         assert own, "an own benchmark without a spec is an error"
         return own
 
-    def _stored(self, link: str) -> Source:
+    def _stored_source(self, link: str) -> Source:
         return Source(self.jobs.size(link))
 
-    def look(self, owner: str, token: str, benchmark: str, questions: object = None) -> Recognised:
+    def describe_answers(
+        self, owner: str, token: str, benchmark: str, questions: object = None
+    ) -> Recognised:
         """Describes a file of free answers to the question set of this name, or to the first set that it answers."""
         arrived = self._upload(owner, token)
         return self._read(
-            Source.from_upload(arrived), self.reader.look, arrived, benchmark, questions
+            Source.from_upload(arrived), self.reader.describe_answers, arrived, benchmark, questions
         )
 
     def benchmarks_here(self) -> frozenset[str]:
@@ -140,9 +159,9 @@ class JobService:
     def sets_of(self, benchmark: str) -> list[str]:
         return self.reader.sets_of(benchmark)
 
-    def chosen(self, questions: str, only: str) -> QuestionSet:
+    def chosen_questions(self, questions: str, only: str) -> QuestionSet:
         """A question set, or the part of it that a list of ids names. Raises RowsError."""
-        return self.reader.chosen(questions, only)
+        return self.reader.chosen_questions(questions, only)
 
     def recognise(
         self,
@@ -175,12 +194,12 @@ class JobService:
         )
         return self.page_cache.get(("own check", arrived.token, chosen, asking), read)
 
-    def graded(self, owner: str, token: str) -> bool:
+    def has_grades(self, owner: str, token: str) -> bool:
         """Whether a file holds grades already, so that its report is free."""
         arrived = self._upload(owner, token)
         return self.page_cache.get(
             ("graded", owner, token),
-            lambda: self._read(Source.from_upload(arrived), self.reader.graded, arrived),
+            lambda: self._read(Source.from_upload(arrived), self.reader.has_grades, arrived),
         )
 
     def report_grades(
@@ -194,85 +213,82 @@ class JobService:
         )
         return self.jobs.add_done(owner, report, arrived.network)
 
-    def answers(
+    def draft_answers(
         self, owner: str, token: str, questions: str, options: Options, title: str
     ) -> Draft:
         """Draft of a file of answers to a question set."""
         arrived = self._upload(owner, token)
-        make_report = partial(self.reader.answers, arrived, questions, options, title)
+        make_report = partial(self.reader.draft_answers, arrived, questions, options, title)
         return Draft(make_report, lambda: Source.from_upload(arrived))
 
-    def comparison(self, owner: str, token: str, request: SubmissionRequest) -> Draft:
+    def draft_comparison(self, owner: str, token: str, request: SubmissionRequest) -> Draft:
         """Draft of a file's matches with the models of the item bank."""
         arrived = self._upload(owner, token)
-        make_report = partial(self.reader.comparison, owner, arrived, request)
+        make_report = partial(self.reader.draft_comparison, owner, arrived, request)
         return Draft(make_report, lambda: Source.from_upload(arrived))
 
-    def stored_comparison(self, stored: StoredModel, request: SubmissionRequest) -> Draft:
-        return Draft(partial(self.reader.stored_comparison, stored, request))
+    def draft_stored_comparison(self, stored: StoredModel, request: SubmissionRequest) -> Draft:
+        return Draft(partial(self.reader.draft_stored_comparison, stored, request))
 
-    def sealed(self, owner: str, token: str, protocol: Protocol, title: str) -> Draft:
+    def draft_sealed(self, owner: str, token: str, protocol: Protocol, title: str) -> Draft:
         """Draft of a file's matches with references that only the judge reads."""
         arrived = self._upload(owner, token)
-        make_report = partial(self.reader.sealed, arrived, protocol, title)
+        make_report = partial(self.reader.draft_sealed, arrived, protocol, title)
         return Draft(make_report, lambda: Source.from_upload(arrived))
 
     def extract(self, owner: str, token: str, chosen: FileChoice, protocol: str, title: str) -> Job:
         """Stores the report that rules alone make of a file, as a finished job."""
         arrived = self._upload(owner, token)
         self.upload_store.check_disk()
-        make_report = self.reader.extracted
+        make_report = self.reader.report_by_rules
         report = self._read(
             Source.from_upload(arrived), make_report, arrived, chosen, protocol, title
         )
         job = self.jobs.add_done(owner, report, arrived.network)
-        self.pictures.soon(job)
+        self.pictures.keep_soon(job)
         return job
 
-    def whole_file(
+    def draft_file(
         self, owner: str, token: str, chosen: FileChoice, protocol: str, title: str
     ) -> Draft:
         """Draft of all that the rules leave open in a file."""
         arrived = self._upload(owner, token)
-        make_report = partial(self.reader.whole_file, arrived, chosen, protocol, title)
+        make_report = partial(self.reader.draft_file, arrived, chosen, protocol, title)
         return Draft(make_report, lambda: Source.from_upload(arrived))
 
     def delete(self, owner: str, link: str) -> None:
+        """Deletes a job and its file. Raises JobError."""
         job = self.jobs.delete(owner, link)
         self.upload_store.drop(owner, job.file)
 
-    def left(self, job: Job) -> int:
+    def count_left(self, job: Job) -> int:
         """Returns the number of answers that the rules left open in a report without a judge; else 0."""
-        if job.model or job.state != "done":
-            return 0
-        ruled = isinstance(benchmark_of(job), FileBenchmark)
-        if not ruled:
+        if job.model or job.state != "done" or not has_rules(job):
             return 0
         return self.page_cache.get(
             ("left", job.link),
-            lambda: self._read(self._stored(job.link), self.reader.left, job.link),
+            lambda: self._read(self._stored_source(job.link), self.reader.count_left, job.link),
         )
 
-    def rest(self, owner: str, link: str) -> Draft:
+    def draft_rest(self, owner: str, link: str) -> Draft:
         """Draft of the answers that the rules left open in a report."""
-        return Draft(partial(self.reader.rest, owner, link), lambda: self._stored(link))
+        return Draft(
+            partial(self.reader.draft_rest, owner, link), lambda: self._stored_source(link)
+        )
 
-    def first_grades(self, job: Job) -> list[tuple[str, str]]:
-        """Returns names and outcomes of a job's first questions, as far as they are judged.
+    def first_grades(self, job: Job) -> list[FirstGrade]:
+        """Returns the outcomes of a job's first questions, as far as they are judged.
 
-        None of a job with secret texts, since a single outcome would reveal something of them.
+        None of a large job, and none of one with secret texts, since a single outcome would reveal something of them.
         """
-        drafted = self.jobs.draft(job.link) if self.jobs.size(job.link) <= LARGE else None
-        if drafted is None:
+        stored = self.jobs.draft(job.link) if self.jobs.size(job.link) <= LARGE else None
+        if stored is None or self.submissions.is_blind(stored.report):
             return []
-        draft, spec = drafted
-        if self.submissions.is_blind(draft):
-            return []
-        benchmark = benchmark_of(draft)
-        tasks = benchmark.tasks(draft, spec)[:FIRST_GRADES]
+        benchmark = benchmark_of(stored.report)
+        tasks = benchmark.tasks(stored.report, stored.spec)[:FIRST_GRADES]
         judge_owner = job.owner if job.own_key else None
-        known = known_outcomes(tasks, spec, job.address, judge_owner, self.cache)
-        return [(name, benchmark.outcome_text(outcome)) for name, outcome in known]
+        outcomes = known_outcomes(tasks, stored.spec, job.address, judge_owner, self.cache)
+        return [FirstGrade(name, benchmark.outcome_text(outcome)) for name, outcome in outcomes]
 
     def price(self, owner: str, draft: Draft, judge: OwnJudge | None) -> Quote:
         """Returns the cost of judging a draft, without a price for an unknown judge."""
@@ -289,15 +305,16 @@ class JobService:
         makes = [draft.make for draft in drafts]
         return self.page_cache.get(
             ([draft.cache_key for draft in drafts], asking),
-            lambda: self._read(drafts[0].source(), self.reader.prices, makes, asking),
+            lambda: self._read(drafts[0].source(), self.reader.price_drafts, makes, asking),
         )
 
     def _asking(self, owner: str, judge: OwnJudge | None) -> Asking:
         """Returns the judge that a price is for; its name or price may be unknown."""
         if judge is not None:
-            known_spec = known(judge.model, judge.address, self.jobs)
-            spec = with_price(known_spec or replace(UNNAMED, model=judge.model), self.prices)
-            return Asking(spec, judge.address.address, judge.address.address and owner, is_own=True)
+            judge_spec = known_spec(judge.model, judge.address, self.jobs)
+            spec = with_price(judge_spec or replace(UNNAMED, model=judge.model), self.prices)
+            judge_owner = owner if judge.address.address else ""
+            return Asking(spec, judge.address.address, judge_owner, is_own=True)
         if self.operator is not None:
             return Asking(self.operator.spec, self.operator.address.address, None, is_own=False)
         return Asking(UNNAMED, "", "", is_own=False)
@@ -308,32 +325,34 @@ class JobService:
         """Keeps a draft with its cost as a job that its owner may start."""
         address, spec = self._judge(owner, judge, network)
         self.upload_store.check_disk()
-        asking = Asking(spec, address.address, address.owner, is_own=judge is not None)
-        report, cost = self._read(draft.source(), self.reader.drafted, draft.make, asking)
-        if judge is None and self.over(cost):
+        is_own = judge is not None
+        asking = Asking(spec, address.address, address.owner, is_own)
+        costed = self._read(draft.source(), self.reader.draft_with_cost, draft.make, asking)
+        cost = costed.cost
+        if not is_own and self.exceeds_ceiling(cost):
             raise JobServiceError(
                 f"Judging this file costs about ${cost.dollars:,.2f}, and this site pays ${self.ceiling:,.2f} per job. "
                 "Choose fewer runs or opponents, samples from one call, or your own key."
             )
-        return self.jobs.create(
-            owner, report, spec, cost, own_key=judge is not None, network=network
-        )
+        return self.jobs.create(owner, costed.draft, spec, cost, own_key=is_own, network=network)
 
     def with_another_judge(
         self, owner: str, link: str, judge: OwnJudge | None, network: str | None = None
     ) -> Job:
         """Quotes a stopped job's draft for another judge, as a new job; the stopped one stays."""
-        draft = Draft(partial(self.reader.stopped, owner, link), lambda: self._stored(link))
+        draft = Draft(
+            partial(self.reader.redraft_stopped, owner, link), lambda: self._stored_source(link)
+        )
         return self.quote(owner, draft, judge, network)
 
     def trial(self, owner: str, judge: OwnJudge) -> TrialState:
         return self.worker.trials.state(owner, judge.address, judge.model)
 
-    def over(self, cost: Quote) -> bool:
+    def exceeds_ceiling(self, cost: Quote) -> bool:
         """Whether a job costs more than the operator pays for one."""
         return (cost.dollars or 0) > self.ceiling
 
-    def unlent(self, owner: str) -> str:
+    def why_not_lent(self, owner: str) -> str:
         """Returns why the operator's judge is not lent to an owner; "" if it is lent."""
         try:
             self._judge(owner, None)
@@ -346,9 +365,10 @@ class JobService:
     ) -> None:
         """Starts or resumes a job from a network; a job with a user's own judge needs its endpoint and key."""
         self.page_cache.clear()  # replies that are known cost nothing
-        self.worker.begin(owner, link, address, None if address else self._lent(owner, network))
+        paying_network = None if address else self._lend(owner, network)
+        self.worker.begin(owner, link, address, paying_network)
 
-    def _lent(self, owner: str, network: str | None = None) -> str | None:
+    def _lend(self, owner: str, network: str | None = None) -> str | None:
         """Returns the code of the network that pays beside an owner. Raises JobServiceError if nothing is lent."""
         try:
             return self.lending.to_cookie(owner, network)
@@ -359,33 +379,34 @@ class JobService:
         """Checks that a judge can be asked, before a file is read for it. Raises JobServiceError."""
         self._judge(owner, judge, network)
 
-    def _judge(
-        self, owner: str, own: OwnJudge | None, network: str | None = None
-    ) -> tuple[Endpoint, JudgeSpec]:
+    def _judge(self, owner: str, own: OwnJudge | None, network: str | None = None) -> _Judge:
+        """Returns a user's own judge, else the operator's. Raises JobServiceError, and for a trial what that raises."""
         if own is not None:
-            if not own.model or not own.address.key.reveal():
-                if own.model:
-                    raise JobServiceError(
-                        "Your judge needs a key. Enter it above, then press again."
-                    )
-                raise JobServiceError(
-                    "Your judge needs a name and a key. Enter the model as its server calls it and the key above, then "
-                    "press again."
-                )
-            spec = known(own.model, own.address, self.jobs)
-            if spec is None and not own.try_out:
-                raise JobServiceError(
-                    f"We don't know {own.model!r}. {TRY_OUT}. Tick “Test this judge first”, then press again."
-                )
-            spec = spec or self.worker.trials.spec(owner, own.address, own.model, network)
-            return own.address, with_price(spec, self.prices)
+            return self._own_judge(owner, own, network)
         if self.operator is None:
             raise JobServiceError("This site has no judge of its own. Use your own key.")
-        self._lent(owner)
-        return self.operator.address, self.operator.spec
+        self._lend(owner)
+        return _Judge(self.operator.address, self.operator.spec)
+
+    def _own_judge(self, owner: str, own: OwnJudge, network: str | None) -> _Judge:
+        """Returns a user's own judge, after a trial if it is unknown. Raises as `_judge` does."""
+        if not own.model:
+            raise JobServiceError(
+                "Your judge needs a name and a key. Enter the model as its server calls it and the key above, then "
+                "press again."
+            )
+        if not own.address.key.reveal():
+            raise JobServiceError("Your judge needs a key. Enter it above, then press again.")
+        spec = known_spec(own.model, own.address, self.jobs)
+        if spec is None and not own.try_out:
+            raise JobServiceError(
+                f"We don't know {own.model!r}. {TRY_OUT}. Tick “Test this judge first”, then press again."
+            )
+        spec = spec or self.worker.trials.spec(owner, own.address, own.model, network)
+        return _Judge(own.address, with_price(spec, self.prices))
 
 
-def known(model: str, address: Endpoint, jobs: Jobs) -> JudgeSpec | None:
+def known_spec(model: str, address: Endpoint, jobs: Jobs) -> JudgeSpec | None:
     """Returns a judge's spec from the judges' file or from an earlier job; None if neither has it."""
     return known_judges().get(model) or jobs.spec(address.address, model, address.owner)
 
@@ -398,7 +419,9 @@ def operators_judge(
         return None
     try:
         address = Endpoint(settings.base_url, settings.key)
-        spec = known(settings.model, address, jobs) or asyncio.run(probe(address, settings.model))
+        spec = known_spec(settings.model, address, jobs)
+        if spec is None:
+            spec = asyncio.run(probe(address, settings.model))
         spec = with_price(spec, prices)
     except (EndpointError, JudgeError) as error:
         raise SettingError(
@@ -415,11 +438,12 @@ def question_sets(mm_vet: Path | None, mm_vet_v2: Path | None) -> Mapping[str, Q
     """MM-Vet, its Bard subset and v2, if present, and our own sample, by name. Raises QuestionsError and RowsError."""
     sets = []
     if mm_vet is not None:
-        whole = load_mm_vet(mm_vet)
-        sets.append(whole)
-        bard = (mm_vet if mm_vet.is_dir() else mm_vet.parent) / "bard_set.json"
-        if bard.is_file():
-            sets.append(subset_of_file(whole, bard))
+        full_set = load_mm_vet(mm_vet)
+        sets.append(full_set)
+        folder = mm_vet if mm_vet.is_dir() else mm_vet.parent
+        bard_ids = folder / "bard_set.json"
+        if bard_ids.is_file():
+            sets.append(subset_of_file(full_set, bard_ids))
     if mm_vet_v2 is not None:
         sets.append(load_mm_vet_v2(mm_vet_v2))
     sets.append(own_sample())

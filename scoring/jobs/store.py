@@ -9,9 +9,9 @@ stored once per owner. They expire, as do jobs that ended without a report; judg
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
-from typing import Literal, NamedTuple
+from dataclasses import fields
+from datetime import timedelta
+from typing import NamedTuple
 
 from sqlalchemy import (
     Boolean,
@@ -40,6 +40,7 @@ from arena.battles.voters import LOGIN
 from arena.cache import Cache
 from arena.clock import present
 from arena.database import METADATA, Database, Moment, now, take_turn
+from scoring.jobs.job import ACTIVE, STARTABLE, STOPPED, Claim, Job, JobError, StoredDraft
 from scoring.jobs.owners import ReportOwners
 from scoring.jobs.secret_days import SecretDays, forget_days
 from scoring.jobs.slugs import free_slug, hindrance_to_publish
@@ -50,12 +51,6 @@ from scoring.registry import benchmark_named, benchmark_of
 from scoring.report import AnyReport
 from scoring.serialize import read_record, record_json
 
-State = Literal["quoted", "waiting", "judging", "needs_key", "done", "failed", "cancelled"]
-"""quoted: its owner has not confirmed the cost; needs_key: it waits for its owner to give the key again."""
-_ACTIVE: tuple[State, ...] = ("waiting", "judging")
-_STOPPED: tuple[State, ...] = ("needs_key", "failed", "cancelled")
-"""States of a job that can go on, with its own judge or another."""
-_STARTABLE: tuple[State, ...] = ("quoted", *_STOPPED)
 JOB = Table(
     "job",
     METADATA,
@@ -109,69 +104,10 @@ _ABANDONED = timedelta(days=1)
 """Age at which an unconfirmed quote is deleted."""
 
 
-class JobError(RuntimeError):
-    """A job cannot be made, started, cancelled or deleted; the message says why and what to do."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """Job as its owner sees it."""
-
-    link: str
-    """Unguessable; anybody who has it may read the report."""
-    owner: str
-    benchmark: str
-    benchmark_name: str
-    """The benchmark's name; that of a user's own benchmark or of hidden answers is known from the report alone."""
-    protocol: str
-    title: str
-    file: str
-    address: str
-    """Judge's URL as it may be shown; empty if rules alone decided."""
-    model: str
-    own_key: bool
-    quote: Quote
-    state: State
-    problem: str
-    """Why it stopped; for a job under way, the reason it waits."""
-    done: int
-    total: int
-    """In grades."""
-    fresh: int
-    """Grades since `started` that needed a call to the judge."""
-    created: datetime
-    started: datetime | None
-    finished: datetime | None
-    published: bool
-    """Whether anybody may read it under its slug."""
-    slug: str | None
-    """Its public name, from its first publication on."""
-    withdrawn: str | None
-    """Why the operators made it private for good; None unless they did."""
-    score: str | None
-    """Its report's main number as text; None without a report."""
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether its owner can go on with it."""
-        return self.state in _STOPPED
-
-
-class Claim(NamedTuple):
-    """Job that this server judges, with its draft and judge spec."""
-
-    job: Job
-    draft_json: str
-    spec: JudgeSpec
-    payer: str
-    """The owner of the charged day budget: a person over all logins, else a cookie."""
-    network: str | None
-    """Code of the network that pays too."""
-
-    @property
-    def draft(self) -> AnyReport:
-        """Draft report to fill. Raises ReportError."""
-        return read_record(benchmark_of(self.job).report, self.draft_json)
+class _ParsedReport(NamedTuple):
+    report: AnyReport
+    characters: int
+    """Of its text in the database."""
 
 
 def _as_it_is(report: AnyReport) -> AnyReport:
@@ -187,7 +123,7 @@ class Jobs:
         lease: timedelta = LEASE,
         redact: Callable[[AnyReport], AnyReport] = _as_it_is,
     ) -> None:
-        """`shown` returns a report as anybody may read it."""
+        """`redact` returns a report as anybody may read it."""
         self._database = database
         self._redact = redact
         self._lease = lease
@@ -195,10 +131,10 @@ class Jobs:
         self.owners = ReportOwners(database)
         self._sealed = SecretDays(database, "sealed")
         self.hidden = SecretDays(database, "hidden")
-        self._reports: Cache[tuple[AnyReport, int]] = Cache(
-            20_000_000, 60, weigh=lambda entry: entry[1]
+        self._reports: Cache[_ParsedReport] = Cache(
+            20_000_000, 60, weigh=lambda parsed: parsed.characters
         )
-        """Reports and the letters of their texts, while somebody looks at them."""
+        """Reports and drafts, while somebody looks at them."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return Jobs, (self._database, self._lease, self._redact)
@@ -222,21 +158,14 @@ class Jobs:
         with self._database.write() as connection:
             take_turn(connection, JOB)
             connection.execute(delete(JOB).where(JOB.c.state == "quoted", JOB.c.owner == owner))
-            if (
-                connection.execute(select(func.count()).where(unfinished)).scalar_one()
-                >= MOST_OF_OWNER
-            ):
+            if _count_jobs(connection, unfinished) >= MOST_OF_OWNER:
                 raise JobError(
                     f"You have {MOST_OF_OWNER} jobs without a report, the most for one person. Delete one first."
                 )
-            self._count(connection, network, "quotes", "quotes")
+            self._count_on_network(connection, network, "quotes", "quotes")
             code = self._days.code(connection, network, "quotes") if network else None
-            values = {
-                "state": "quoted",
-                "network": code,
-                "draft": made.json,
-                "spec": record_json(spec),
-            }
+            spec_json = record_json(spec)
+            values = {"state": "quoted", "network": code, "draft": made.json, "spec": spec_json}
             return self._insert(connection, owner, made, quote, own_key=own_key, **values)
 
     def add_done(self, owner: str, report: AnyReport | Written, network: str | None = None) -> Job:
@@ -249,17 +178,18 @@ class Jobs:
         free = Quote(
             grades=0, calls=0, cached=0, prompt_tokens=0, completion_tokens=0, most=0, price=None
         )
-        mine = and_(JOB.c.owner == owner, _FREE)
-        same = select(JOB.c.link).join(FREE_REPORT).where(FREE_REPORT.c.digest == made.digest, mine)
+        is_owners = and_(JOB.c.owner == owner, _FREE)
+        is_same = FREE_REPORT.c.digest == made.digest
+        same_report = select(JOB.c.link).join(FREE_REPORT).where(is_same, is_owners)
         with self._database.write() as connection:
             take_turn(connection, JOB)
-            if link := connection.scalar(same):
+            if link := connection.scalar(same_report):
                 return self._change(connection, link, finished=now())
-            if connection.execute(select(func.count()).where(mine)).scalar_one() >= MOST_OF_OWNER:
+            if _count_jobs(connection, is_owners) >= MOST_OF_OWNER:
                 raise JobError(
                     f"You have {MOST_OF_OWNER} free reports, the most for one person. Delete one first."
                 )
-            self._count(connection, network, "reports", "free reports")
+            self._count_on_network(connection, network, "reports", "free reports")
             if benchmark_named(made.benchmark).way == "hidden":
                 code = self._days.code(connection, network, "reports") if network else None
                 if hindrance := self.hidden.begin(connection, owner, code, made.benchmark_name):
@@ -277,12 +207,12 @@ class Jobs:
         """
         with self._database.write() as connection:
             take_turn(connection, JOB)
-            job = self._own(connection, owner, link)
-            if job.state not in _STARTABLE:
+            job = self._owners_job(connection, owner, link)
+            if job.state not in STARTABLE:
                 raise JobError(f"{job.title!r} is {job.state} already.")
             if job.own_key and holder is None:
                 raise JobError(f"{job.title!r} is judged with your own key. Enter it to resume.")
-            active = (JOB.c.owner == owner) & JOB.c.state.in_(_ACTIVE)
+            active = (JOB.c.owner == owner) & JOB.c.state.in_(ACTIVE)
             if other := connection.scalar(select(JOB.c.title).where(active)):
                 raise JobError(
                     f"Your job {other!r} is still running. Wait until it's done, or cancel it."
@@ -301,8 +231,8 @@ class Jobs:
         """Cancels a job; its grades stay, and it can be started again. Raises JobError."""
         with self._database.write() as connection:
             take_turn(connection, JOB)
-            job = self._own(connection, owner, link)
-            if job.state not in _ACTIVE:
+            job = self._owners_job(connection, owner, link)
+            if job.state not in ACTIVE:
                 raise JobError(
                     f"{job.title!r} is {job.state}. Only a running job can be cancelled."
                 )
@@ -311,7 +241,7 @@ class Jobs:
     def delete(self, owner: str, link: str) -> Job:
         """Deletes a job and its report, and returns the deleted job; an active one stops. Raises JobError."""
         with self._database.write() as connection:
-            job = self._own(connection, owner, link)
+            job = self._owners_job(connection, owner, link)
             connection.execute(delete(JOB).where(JOB.c.link == link))
         self._database.empty_log()
         return job
@@ -319,7 +249,7 @@ class Jobs:
     def publish(self, owner: str, link: str, published: bool) -> Job:
         """Publishes a finished report, or makes it private again. Raises JobError."""
         with self._database.write() as connection:
-            job = self._own(connection, owner, link)
+            job = self._owners_job(connection, owner, link)
             is_withdrawn = published and job.withdrawn is not None
             if hindrance := hindrance_to_publish(job.state, job.benchmark, is_withdrawn):
                 raise JobError(f"{job.title!r} {hindrance}")
@@ -331,8 +261,9 @@ class Jobs:
             return self._change(connection, link, published=published, slug=slug)
 
     def sweep(self) -> int:
+        """Deletes what has expired, and returns the number of jobs that went."""
         free = and_(_FREE, JOB.c.finished < now() - KEPT_FREE, JOB.c.published.is_(False))
-        stopped = and_(JOB.c.state.in_(_STOPPED), JOB.c.queued < now() - KEPT_FREE)
+        stopped = and_(JOB.c.state.in_(STOPPED), JOB.c.queued < now() - KEPT_FREE)
         quoted = and_(JOB.c.state == "quoted", JOB.c.created < now() - _ABANDONED)
         with self._database.write() as connection:
             forget_days(connection)
@@ -345,31 +276,30 @@ class Jobs:
         return job_of(row) if row else None
 
     def of_owner(self, owner: str) -> tuple[Job, ...]:
-        theirs = select_jobs().where(JOB.c.owner == owner)
-        return self._jobs(theirs.order_by(JOB.c.created.desc(), JOB.c.link))
+        """Returns an owner's jobs, the newest first."""
+        query = select_jobs().where(JOB.c.owner == owner)
+        return self._jobs(query.order_by(JOB.c.created.desc(), JOB.c.link))
 
-    def stopped(self, most: int) -> tuple[Job, ...]:
+    def stopped_jobs(self, most: int) -> tuple[Job, ...]:
         """Returns the jobs of the operator's judge that stopped last, for the operator."""
-        theirs = and_(JOB.c.state == "failed", JOB.c.own_key.is_(False))
-        last = select_jobs().where(theirs).order_by(JOB.c.queued.desc(), JOB.c.link).limit(most)
-        return self._jobs(last)
+        query = select_jobs().where(JOB.c.state == "failed", JOB.c.own_key.is_(False))
+        return self._jobs(query.order_by(JOB.c.queued.desc(), JOB.c.link).limit(most))
 
-    def ahead(self, link: str) -> int:
+    def count_ahead(self, link: str) -> int:
         """Returns the number of jobs that wait before a job, of its kind: with an own key or the operator's judge."""
-        mine = JOB.alias()
+        this_job = JOB.alias()
+        is_ahead = and_(
+            JOB.c.state == "waiting",
+            this_job.c.link == link,
+            this_job.c.own_key == JOB.c.own_key,
+            this_job.c.queued > JOB.c.queued,
+        )
         with self._database.read() as connection:
-            before = and_(
-                JOB.c.state == "waiting",
-                mine.c.link == link,
-                mine.c.own_key == JOB.c.own_key,
-                mine.c.queued > JOB.c.queued,
-            )
-            return connection.execute(select(func.count()).where(before)).scalar_one()
+            return _count_jobs(connection, is_ahead)
 
-    def waiting(self) -> int:
-        count = select(func.count()).where(JOB.c.state == "waiting")
+    def count_waiting(self) -> int:
         with self._database.read() as connection:
-            return connection.execute(count).scalar_one()
+            return _count_jobs(connection, JOB.c.state == "waiting")
 
     def report(self, name: str) -> AnyReport | None:
         """Returns the report of a link, or of a slug while it is published, as anybody may read it; else None."""
@@ -385,12 +315,13 @@ class Jobs:
     def _parsed(self, benchmark: str, link: str, column: Field[str]) -> AnyReport:
         """Returns a report or draft, from the cache if possible: neither changes as long as its job exists."""
 
-        def parsed() -> tuple[AnyReport, int]:
+        def parse() -> _ParsedReport:
             with self._database.read() as connection:
                 text = connection.scalar(select(column).where(JOB.c.link == link)) or ""
-            return read_record(benchmark_named(benchmark).report, text), len(text)
+            report = read_record(benchmark_named(benchmark).report, text)
+            return _ParsedReport(report, len(text))
 
-        return self._reports.get((column.name, link), parsed)[0]
+        return self._reports.get((column.name, link), parse).report
 
     def size(self, link: str) -> int:
         """Returns the characters of the draft or report under a link; 0 without any."""
@@ -398,7 +329,7 @@ class Jobs:
         with self._database.read() as connection:
             return connection.scalar(select(characters).where(JOB.c.link == link)) or 0
 
-    def draft(self, link: str) -> tuple[AnyReport, JudgeSpec] | None:
+    def draft(self, link: str) -> StoredDraft | None:
         """Returns a job's draft and its judge; None for a job that rules alone made, or if there is no job."""
         query = select(JOB.c.benchmark, JOB.c.spec).where(JOB.c.link == link, JOB.c.draft != "")
         with self._database.read() as connection:
@@ -406,14 +337,15 @@ class Jobs:
         if row is None:
             return None
         draft = self._parsed(row.benchmark, link, JOB.c.draft)
-        return draft, read_record(JudgeSpec, row.spec)
+        return StoredDraft(draft, read_record(JudgeSpec, row.spec))
 
     def spec(self, address: str, model: str, owner: str | None) -> JudgeSpec | None:
         """Returns a judge's spec at this address from an earlier job; `owner` is None for the operator's judge."""
-        has_owner = (
-            JOB.c.own_key.is_(False) if owner is None else and_(JOB.c.own_key, JOB.c.owner == owner)
-        )
-        query = select(JOB.c.spec).where(JOB.c.address == address, JOB.c.model == model, has_owner)
+        is_of_owner = and_(JOB.c.own_key, JOB.c.owner == owner)
+        if owner is None:
+            is_of_owner = JOB.c.own_key.is_(False)
+        is_judge = and_(JOB.c.address == address, JOB.c.model == model, is_of_owner)
+        query = select(JOB.c.spec).where(is_judge)
         with self._database.read() as connection:
             text = connection.scalar(query.order_by(JOB.c.created.desc()).limit(1))
         return read_record(JudgeSpec, text) if text else None
@@ -423,67 +355,63 @@ class Jobs:
     def take(
         self, holder: str, keys: frozenset[str], busy: frozenset[str], lent: bool = True
     ) -> Claim | None:
-        """Claims the job that has waited longest, or an orphan of a dead server, with one of these keys or `lent`.
+        """Claims the job that has waited longest, or an orphan of a dead server; None if there is none.
 
-        A network has one `busy` job with an own key at a time; its others wait.
+        A job with an own key needs its link among `keys`, one of the operator's judge that this judge is `lent`. The
+        `busy` ones are under way here; a network has one with an own key at a time, and its others wait.
         """
         other = JOB.alias()
-        theirs = select(other.c.network).where(
+        busy_networks = select(other.c.network).where(
             other.c.own_key, other.c.link.in_(busy), other.c.network.is_not(None)
         )
-        own = (
-            (JOB.c.holder == holder)
-            & JOB.c.link.in_(keys)
-            & func.coalesce(JOB.c.network, "").not_in(theirs)
+        has_key = and_(
+            JOB.c.holder == holder,
+            JOB.c.link.in_(keys),
+            func.coalesce(JOB.c.network, "").not_in(busy_networks),
         )
-        free = (JOB.c.own_key.is_(False) & lent) | own
+        is_lent = JOB.c.own_key.is_(False) & lent
+        waits = and_(JOB.c.state == "waiting", or_(is_lent, has_key))
         with self._database.write() as connection:
             take_turn(connection, JOB)
-            orphaned = and_(
-                JOB.c.own_key.is_(False) & lent,
-                JOB.c.state == "judging",
-                JOB.c.until < present(connection),
-            )
-            due = and_(or_(and_(JOB.c.state == "waiting", free), orphaned), JOB.c.link.not_in(busy))
-            link = connection.scalar(
-                select(JOB.c.link).where(due).order_by(JOB.c.queued, JOB.c.link).limit(1)
-            )
+            is_lapsed = JOB.c.until < present(connection)
+            is_orphan = and_(is_lent, JOB.c.state == "judging", is_lapsed)
+            due = select(JOB.c.link).where(or_(waits, is_orphan), JOB.c.link.not_in(busy))
+            link = connection.scalar(due.order_by(JOB.c.queued, JOB.c.link).limit(1))
             if link is None:
                 return None
             begun = {"state": "judging", "problem": "", "started": now(), "fresh": 0}
-            held = self._held_by(connection, holder)
-            job = self._change(connection, link, **begun, **held)
-            person = (
-                select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash == JOB.c.owner).scalar_subquery()
-            )
-            more = select(JOB.c.draft, JOB.c.spec, JOB.c.network, person.label("person")).where(
-                JOB.c.link == link
-            )
-            row = connection.execute(more).one()
+            lease = self._held_by(connection, holder)
+            job = self._change(connection, link, **begun, **lease)
+            logins = select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash == JOB.c.owner)
+            person = logins.scalar_subquery().label("person")
+            private = select(JOB.c.draft, JOB.c.spec, JOB.c.network, person)
+            row = connection.execute(private.where(JOB.c.link == link)).one()
         payer = job.owner if row.person is None else str(row.person)
         return Claim(job, row.draft, read_record(JudgeSpec, row.spec), payer, row.network)
 
     def keep(self, holder: str, links: frozenset[str]) -> frozenset[str]:
         """Renews a server's leases and returns the jobs it still holds; the others were cancelled or lost."""
-        held = (JOB.c.holder == holder) & JOB.c.link.in_(links) & JOB.c.state.in_(_ACTIVE)
+        is_held = (JOB.c.holder == holder) & JOB.c.link.in_(links) & JOB.c.state.in_(ACTIVE)
         with self._database.write() as connection:
             lease = self._held_by(connection, holder)
-            renewed = update(JOB).where(held).values(lease).returning(JOB.c.link)
+            renewed = update(JOB).where(is_held).values(lease).returning(JOB.c.link)
             return frozenset(connection.scalars(renewed))
 
-    def held(self, holder: str, link: str) -> Job | None:
+    def find_held(self, holder: str, link: str) -> Job | None:
         """Returns a job if this server still judges it, with its current owner, who may have been forgotten."""
         with self._database.read() as connection:
             row = connection.execute(select_jobs().where(_judged_by(holder, link))).one_or_none()
         return job_of(row) if row else None
 
     def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
+        """Stores a job's progress; `ratio` is that of the real to the estimated cost of its replies so far."""
         with self._database.write() as connection:
             judged = update(JOB).where(_judged_by(holder, link))
             grades = {"done": progress.done, "total": progress.total, "fresh": progress.fresh}
             connection.execute(judged.values(**grades, ratio=ratio, problem=progress.waits))
 
     def finish(self, holder: str, link: str, report: AnyReport) -> bool:
+        """Stores a job's report if this server still holds it, and returns whether it does."""
         ended = {"report": record_json(report), "finished": now(), "score": score_text(report)}
         values = {"state": "done", "done": JOB.c.total, "problem": "", **ended}
         return self._end(holder, link, values)
@@ -507,10 +435,9 @@ class Jobs:
         with self._database.write() as connection:
             self._give_back(connection, JOB.c.until < present(connection))
 
-    def judged(self, own_key: bool) -> tuple[Job, ...]:
+    def jobs_being_judged(self, own_key: bool) -> tuple[Job, ...]:
         """Returns the jobs that are judged now, with their owners' keys or with the operator's judge."""
-        theirs = and_(JOB.c.state == "judging", JOB.c.own_key.is_(own_key))
-        return self._jobs(select_jobs().where(theirs))
+        return self._jobs(select_jobs().where(JOB.c.state == "judging", JOB.c.own_key.is_(own_key)))
 
     def _jobs(self, query: Select) -> tuple[Job, ...]:
         with self._database.read() as connection:
@@ -518,9 +445,7 @@ class Jobs:
 
     def _give_back(self, connection: Connection, condition: ColumnElement[bool]) -> None:
         for own_key, state in ((False, "waiting"), (True, "needs_key")):
-            held = update(JOB).where(
-                condition, JOB.c.own_key.is_(own_key), JOB.c.state.in_(_ACTIVE)
-            )
+            held = update(JOB).where(condition, JOB.c.own_key.is_(own_key), JOB.c.state.in_(ACTIVE))
             connection.execute(held.values(state=state, problem="", **_HELD_BY_NOBODY))
 
     def _end(self, holder: str, link: str, values: dict[str, object]) -> bool:
@@ -533,7 +458,10 @@ class Jobs:
             return _HELD_BY_NOBODY
         return {"holder": holder, "until": present(connection) + self._lease}
 
-    def _count(self, connection: Connection, network: str | None, kind: Kind, words: str) -> None:
+    def _count_on_network(
+        self, connection: Connection, network: str | None, kind: Kind, words: str
+    ) -> None:
+        """Counts one more quote or report of a network. Raises JobError if it has used up the day's."""
         if network and self._days.count_one(connection, network, kind) > MOST_OF_NETWORK:
             raise JobError(
                 f"Your network has used its {MOST_OF_NETWORK} {words} for today. Come back tomorrow."
@@ -564,7 +492,7 @@ class Jobs:
         }
         return job_of(connection.execute(insert(JOB).values(values).returning(*_JOB_COLUMNS)).one())
 
-    def _own(self, connection: Connection, owner: str, link: str) -> Job:
+    def _owners_job(self, connection: Connection, owner: str, link: str) -> Job:
         row = connection.execute(
             select_jobs().where(JOB.c.link == link, JOB.c.owner == owner)
         ).one_or_none()
@@ -587,6 +515,10 @@ def select_jobs() -> Select:
 def _has_name(name: str) -> ColumnElement[bool]:
     """A condition: the job of a link, or of a public slug."""
     return or_(JOB.c.link == name, and_(JOB.c.slug == name, IS_PUBLIC))
+
+
+def _count_jobs(connection: Connection, condition: ColumnElement[bool]) -> int:
+    return connection.execute(select(func.count()).where(condition)).scalar_one()
 
 
 def _judged_by(holder: str, link: str) -> ColumnElement[bool]:

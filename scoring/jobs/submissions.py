@@ -37,7 +37,7 @@ from scoring.visit_bench.reader import (
     UNKNOWN,
     ItemIndex,
     SubmissionFile,
-    counted,
+    count_with_names,
     title_problems,
 )
 from scoring.visit_bench.sealed import SealedReport
@@ -82,13 +82,15 @@ class Drafted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Stored:
+class _BankItem:
     """Item of the bank with the models' answers."""
 
     instance: Instance
     source: str
     names: tuple[str, ...]
+    """Of its images."""
     answers: Mapping[str, str]
+    """By model."""
 
 
 class _Contender(NamedTuple):
@@ -97,8 +99,11 @@ class _Contender(NamedTuple):
     title: str
     file: str
     stored: bool
+    """Whether the answers are from the item bank."""
     answers: Mapping[str, str]
+    """By item."""
     rivals: Mapping[str, Mapping[str, str]]
+    """Other models' answers by item and model."""
     left_out: Sequence[str] = ()
     """Answers to instances that are not in the item bank."""
 
@@ -110,7 +115,7 @@ class Submissions:
         """`blindness` is None for operators on their own machine, who may see every text."""
         self._database = database
         self._blindness = blindness
-        self._lot = database.secret_key("opponents") if blindness else b""
+        self._draw_key = database.secret_key("opponents") if blindness else b""
         """The key of the draw of opponents, which is secret like the texts; empty for operators."""
         self.store = SubmissionStore(database, self._blind)
         self.sealed = SealedSets(database)
@@ -128,35 +133,32 @@ class Submissions:
             return report
         return without_texts(report, self._blind_items(report))
 
-    def priced(self, report: AnyReport) -> AnyReport:
+    def draft_to_price(self, report: AnyReport) -> AnyReport:
         """Returns a report to price, with secret texts of equal length, so that the price reveals none.
 
         Raises DatabaseError and JobError.
         """
         if isinstance(report, SealedReport):
-            return self.sealed.priced(report)
+            return self.sealed.open_to_price(report)
         if not isinstance(report, MatchReport):
             return report
         blind = self._blind_items(report)
-        own = None if report.stored else report.title
-        # of one length, but no two alike: equal calls are made once
-        responses = tuple(
-            replace(response, text=f"{_USUAL_ANSWER}{10_000 + place}")
-            if response.item in blind and response.model != own
-            else response
-            for place, response in enumerate(report.responses)
-        )
-        instances = tuple(
-            replace(instance, reference=_USUAL_ANSWER)
-            if instance.item in blind and instance.reference
-            else instance
-            for instance in report.instances
-        )
-        return replace(report, instances=instances, responses=responses)
+        owners_model = None if report.stored else report.title
+        responses = []
+        for place, response in enumerate(report.responses):
+            is_secret = response.item in blind and response.model != owners_model
+            # of one length, but no two alike: equal calls are made once
+            text = f"{_USUAL_ANSWER}{10_000 + place}"
+            responses.append(replace(response, text=text) if is_secret else response)
+        instances = []
+        for instance in report.instances:
+            is_secret = instance.item in blind and instance.reference
+            instances.append(replace(instance, reference=_USUAL_ANSWER) if is_secret else instance)
+        return replace(report, instances=tuple(instances), responses=tuple(responses))
 
-    def opened(self, report: AnyReport) -> AnyReport:
+    def open_draft(self, report: AnyReport) -> AnyReport:
         """Returns a draft as this site's judge reads it, with its sealed texts. Raises DatabaseError and JobError."""
-        return self.sealed.opened(report) if isinstance(report, SealedReport) else report
+        return self.sealed.open(report) if isinstance(report, SealedReport) else report
 
     def is_blind(self, report: AnyReport) -> bool:
         """Whether a report is judged beside texts that its owner may not read: sealed ones, or answers of the bank that
@@ -186,14 +188,15 @@ class Submissions:
         index = ItemIndex(
             {key: (item.instance.instruction, item.names) for key, item in bank.items()}
         )
-        problems = list(file.problems)
         answers: dict[str, str] = {}
-        wrong: dict[str, list[str]] = {}
+        entries_by_misfit: dict[str, list[str]] = {}
         for entry in file.entries:
-            if misfit := index.join(entry, answers):
-                wrong.setdefault(misfit, []).append(entry.name)
-        left_out = wrong.pop(UNKNOWN, [])
-        problems += [misfit.format(counted(entries)) for misfit, entries in wrong.items()]
+            if misfit := index.add_answer(entry, answers):
+                entries_by_misfit.setdefault(misfit, []).append(entry.name)
+        left_out = entries_by_misfit.pop(UNKNOWN, [])
+        problems = list(file.problems)
+        for misfit, entries in entries_by_misfit.items():
+            problems.append(misfit.format(count_with_names(entries)))
         sources = Counter(bank[item].source for item in answers)
         if len(sources) > 1:
             counts = ", ".join(f"{count:,} of {source!r}" for source, count in sources.items())
@@ -204,10 +207,10 @@ class Submissions:
         source = next(iter(sources), "")
         problems += self._name_problems(owner, title, source)
         if left_out and (problems or not answers):
-            problems.append(UNKNOWN.format(counted(left_out)))
+            problems.append(UNKNOWN.format(count_with_names(left_out)))
         rivals = self._rivals(bank, answers, owner, title, source)
         contender = _Contender(title, file.file, False, answers, rivals, left_out)
-        return self._drafted(
+        return self._draft_report(
             contender, source, bank, request, _stamp(request, judge, address), problems
         )
 
@@ -216,29 +219,27 @@ class Submissions:
     ) -> Drafted:
         """Draws opponents of a model of the bank: submissions too, except where they may be copies of secrets."""
         bank = self._bank()
-        mine = {
+        answers = {
             key: item.answers[model]
             for key, item in bank.items()
             if item.source == source and model in item.answers
         }
-        problems = (
-            []
-            if mine
-            else [
+        problems = []
+        if not answers:
+            problems.append(
                 f"There are no answers of {model!r} to items of {source!r} here. Name another model."
-            ]
-        )
-        known = mine.keys() - self._blind(mine)
-        rivals = {key: dict(bank[key].answers) for key in mine}
-        rivals |= self._rivals(bank, known, "", model, source)
-        for answers in rivals.values():
-            del answers[model]
-        contender = _Contender(model, "(item bank)", True, mine, rivals)
-        return self._drafted(
+            )
+        public_items = answers.keys() - self._blind(answers)
+        rivals = {key: dict(bank[key].answers) for key in answers}
+        rivals |= self._rivals(bank, public_items, "", model, source)
+        for rival_answers in rivals.values():
+            del rival_answers[model]
+        contender = _Contender(model, "(item bank)", True, answers, rivals)
+        return self._draft_report(
             contender, source, bank, request, _stamp(request, judge, address), problems
         )
 
-    def stored(self) -> tuple[StoredModel, ...]:
+    def stored_models(self) -> tuple[StoredModel, ...]:
         """Returns the models with answers in the item bank, newest source first, then by name."""
         query = (
             select(MODEL.c.name, SOURCE.c.name.label("source"), SOURCE.c.id)
@@ -258,11 +259,12 @@ class Submissions:
         submitted = self.store.answers(board_key.source)
         matches = [match for match in self.store.matches(board_key) if match.item in bank]
         judging = board_key.judging
+        items = sorted({match.item for match in matches})
         played = sorted({(match.item, model) for match in matches for model in (match.a, match.b)})
-        texts = [
-            submitted.get(model, {}).get(item) or bank[item].answers.get(model, "")
-            for item, model in played
-        ]
+        responses = []
+        for item, model in played:
+            text = submitted.get(model, {}).get(item) or bank[item].answers.get(model, "")
+            responses.append(Response(item, model, text))
         report = MatchReport(
             benchmark="visit-bench",
             protocol=judging.protocol,
@@ -277,34 +279,27 @@ class Submissions:
             source=board_key.source,
             complete=True,
             stored=True,
-            instances=tuple(
-                bank[item].instance for item in sorted({match.item for match in matches})
-            ),
-            responses=tuple(
-                Response(item, model, text)
-                for (item, model), text in zip(played, texts, strict=True)
-            ),
+            instances=tuple(bank[item].instance for item in items),
+            responses=tuple(responses),
             matches=tuple(matches),
         )
         return without_texts(report, self._blind_items(report))
 
     def publish_if_complete(self, job: Job, report: AnyReport) -> None:
         """Adds a report to the public board if it is a complete submission graded by the operator's judge."""
-        if (
-            isinstance(report, MatchReport)
-            and report.complete
-            and not job.own_key
-            and not ungraded_note(report)
-        ):
+        if job.own_key or not isinstance(report, MatchReport):
+            return
+        if report.complete and not ungraded_note(report):
             self.store.enter(job.owner, report)
 
     def sources(self) -> tuple[str, ...]:
+        """Returns the names of the item bank's sources, the oldest first."""
         with self._database.read() as connection:
             return tuple(
                 connection.scalars(select(SOURCE.c.name).where(_NO_CHECK).order_by(SOURCE.c.id))
             )
 
-    def _bank(self) -> Mapping[str, _Stored]:
+    def _bank(self) -> Mapping[str, _BankItem]:
         """Returns every item by its key, also those without stored images: a judge may read captions."""
         image_query = select(IMAGE).order_by(IMAGE.c.item_id, IMAGE.c.position)
         answers: dict[int, dict[str, str]] = {}
@@ -321,9 +316,10 @@ class Submissions:
             for row in connection.execute(answer_query.where(_IN_USE)):
                 answers.setdefault(row.item_id, {})[row.name] = row.text
             rows = connection.execute(items.order_by(ITEM.c.id)).all()
-        return {row.key: _stored(row, images[row.id], answers.get(row.id, {})) for row in rows}
+        return {row.key: _bank_item(row, images[row.id], answers.get(row.id, {})) for row in rows}
 
     def _name_problems(self, owner: str, title: str, source: str) -> list[str]:
+        """Returns what keeps a model's name from the board of a source."""
         if problems := title_problems(title):
             return problems
         with self._database.read() as connection:
@@ -337,56 +333,61 @@ class Submissions:
         return []
 
     def _rivals(
-        self, bank: Mapping[str, _Stored], items: Iterable[str], owner: str, title: str, source: str
+        self,
+        bank: Mapping[str, _BankItem],
+        items: Iterable[str],
+        owner: str,
+        title: str,
+        source: str,
     ) -> Mapping[str, dict[str, str]]:
         """Returns others' answers by item and model, without the owner's earlier variants of the same model."""
-        submitted = self.store.submissions(source)
-        own = {
+        own_names = {
             entered.name
-            for entered in submitted
+            for entered in self.store.submissions(source)
             if entered.owner == owner and entered.title == title
         }
         rivals = {item: dict(bank[item].answers) for item in items}
         for name, texts in self.store.answers(source).items():
-            if name in own:
+            if name in own_names:
                 continue
             for item in texts.keys() & rivals.keys():
                 rivals[item][name] = texts[item]
         return rivals
 
-    def _drafted(
+    def _draft_report(
         self,
         contender: _Contender,
         source: str,
-        bank: Mapping[str, _Stored],
+        bank: Mapping[str, _BankItem],
         request: SubmissionRequest,
         judge: JudgeStamp,
         problems: list[str],
     ) -> Drafted:
         """Returns the report with its matches. Raises UploadError with these and all further problems."""
-        chosen = {
-            item: _opponents(contender.rivals[item], self._lot + item.encode(), request)
+        opponents_by_item = {
+            item: _opponents(contender.rivals[item], self._draw_key + item.encode(), request)
             for item in sorted(contender.answers)
         }
-        instances = [bank[item].instance for item in chosen]
-        problems += _unfit(instances, request)
-        if contender.answers and not any(chosen.values()):
-            problems.append(
+        instances = [bank[item].instance for item in opponents_by_item]
+        all_problems = [*problems, *_fit_problems(instances, request)]
+        if contender.answers and not any(opponents_by_item.values()):
+            all_problems.append(
                 "No other model has answered these items. Choose other opponents, or import answers."
             )
-        if problems:
-            raise UploadError(contender.file, tuple(problems))
+        if all_problems:
+            raise UploadError(contender.file, tuple(all_problems))
         matches = []
         responses = []
-        for item, opponents in chosen.items():
+        for item, opponents in opponents_by_item.items():
             responses.append(Response(item, contender.title, contender.answers[item]))
             responses += [Response(item, name, text) for name, text in opponents.items()]
             matches += [
                 Match(item, min(contender.title, name), max(contender.title, name))
                 for name in opponents
             ]
-        missing = _missing(contender.answers, source, bank)
-        failed = request.protocol == "hardened" and any(map(no_answer, contender.answers.values()))
+        missing = _count_missing(contender.answers, source, bank)
+        has_no_answers = any(map(no_answer, contender.answers.values()))
+        has_failed = request.protocol == "hardened" and has_no_answers
         report = MatchReport(
             benchmark="visit-bench",
             protocol=request.protocol,
@@ -397,7 +398,7 @@ class Submissions:
             reference=request.reference,
             context=request.context,
             source=source,
-            complete=not missing and not failed,
+            complete=not missing and not has_failed,
             stored=contender.stored,
             instances=tuple(instances),
             responses=tuple(responses),
@@ -414,6 +415,7 @@ class PeoplesBoards:
         self._database = database
 
     def ratings(self, source: str, multi: bool) -> Mapping[str, float]:
+        """Returns the ratings on a source's official board by model; `multi`: for items with several images."""
         with self._database.read() as connection:
             models = {
                 row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))
@@ -426,7 +428,7 @@ class PeoplesBoards:
         }
 
 
-def _stored(row, images: Sequence, answers: Mapping[str, str]) -> _Stored:
+def _bank_item(row, images: Sequence, answers: Mapping[str, str]) -> _BankItem:
     pictures = tuple(ShownImage(image.sha256, image.suffix) for image in images if image.sha256)
     instance = Instance(
         item=row.key,
@@ -437,7 +439,7 @@ def _stored(row, images: Sequence, answers: Mapping[str, str]) -> _Stored:
         sources=tuple(image.key for image in images),
         reference=answers.get(REFERENCE),
     )
-    return _Stored(instance, row.source, tuple(image.name for image in images), answers)
+    return _BankItem(instance, row.source, tuple(image.name for image in images), answers)
 
 
 def _stamp(request: SubmissionRequest, judge: str, address: str) -> JudgeStamp:
@@ -445,53 +447,63 @@ def _stamp(request: SubmissionRequest, judge: str, address: str) -> JudgeStamp:
     return JudgeStamp(judge, (), address, prompt, PARSERS[request.protocol])
 
 
-def _opponents(rivals: Mapping[str, str], lot: bytes, request: SubmissionRequest) -> dict[str, str]:
-    """Returns the opponents' answers by name; the draw depends only on the lot and the names."""
+def _opponents(rivals: Mapping[str, str], key: bytes, request: SubmissionRequest) -> dict[str, str]:
+    """Returns the opponents' answers by name; the draw depends only on the key and the names."""
+
+    def lot(name: str) -> bytes:
+        return hashlib.sha256(key + f"\0{name}".encode()).digest()
+
     names = sorted(rivals)
     if request.reference == "backed":  # the judge is shown it, so it is no opponent (paper, 4.3)
         names = [name for name in names if name != REFERENCE]
     if request.opponents == "reference":
         names = [name for name in names if name == REFERENCE]
     elif request.opponents != "all":
-        drawn = sorted(names, key=lambda name: hashlib.sha256(lot + f"\0{name}".encode()).digest())
-        names = drawn[: request.opponents]
+        names = sorted(names, key=lot)[: request.opponents]
     return {name: rivals[name] for name in sorted(names)}
 
 
-def _unfit(instances: Iterable[Instance], request: SubmissionRequest) -> list[str]:
-    instances = list(instances)
+def _fit_problems(instances: Sequence[Instance], request: SubmissionRequest) -> list[str]:
+    """Returns what the items lack for the chosen prompt."""
     problems = []
     if request.reference == "backed":
-        lacking = [instance for instance in instances if instance.reference is None]
-        problems += _lacks("without a reference", lacking, "Judge them reference-free.")
+        without_reference = [instance for instance in instances if instance.reference is None]
+        problems += _lack_problems(
+            "without a reference", without_reference, "Judge them reference-free."
+        )
         if request.opponents == "reference":
             problems.append(
                 "A judge that sees the reference can't judge it. Choose other opponents."
             )
     if request.context == "captions":
-        lacking = [
+        without_caption = [
             instance
             for instance in instances
             if not all(caption.strip() for caption in instance.captions)
         ]
-        problems += _lacks("without a caption", lacking, "Have a vision judge look at the images.")
+        problems += _lack_problems(
+            "without a caption", without_caption, "Have a vision judge look at the images."
+        )
     else:
-        lacking = [
+        without_images = [
             instance for instance in instances if len(instance.pictures) != len(instance.captions)
         ]
-        problems += _lacks(
-            "whose images aren't here", lacking, "Import them again with their images."
+        problems += _lack_problems(
+            "whose images aren't here", without_images, "Import them again with their images."
         )
     return problems
 
 
-def _lacks(lack: str, instances: Sequence[Instance], mend: str) -> list[str]:
+def _lack_problems(lack: str, instances: Sequence[Instance], remedy: str) -> list[str]:
     if not instances:
         return []
-    return [f"Instances {lack}: {counted([instance.item for instance in instances])}. {mend}"]
+    return [
+        f"Instances {lack}: {count_with_names([instance.item for instance in instances])}. {remedy}"
+    ]
 
 
-def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored]) -> int:
+def _count_missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _BankItem]) -> int:
+    """Returns the number of a source's items without an answer, of one image or of several, as those with an answer."""
     kinds = {bank[item].instance.multi for item in answers}
     return sum(
         item.source == source and item.instance.multi in kinds and key not in answers
@@ -511,14 +523,15 @@ def _draft_lines(contender: _Contender, missing: int, report: MatchReport) -> li
     if contender.stored:
         return lines
     lines += no_answer_sentences(reasons, len(contender.answers), BEFORE)
-    if literal := sum(text.strip() in NO_ANSWERS for text in contender.answers.values()):
+    literal = [text for text in contender.answers.values() if text.strip() in NO_ANSWERS]
+    if literal:
         lines.append(
-            f"Answers that are NA or None, which count as the model's words: {literal:,}. Where it gave no answer, "
-            "empty the cell."
+            f"Answers that are NA or None, which count as the model's words: {len(literal):,}. Where it gave no "
+            "answer, empty the cell."
         )
     if contender.left_out:
         lines.append(
-            f"Answers to instances that aren't here, left out: {counted(contender.left_out)}"
+            f"Answers to instances that aren't here, left out: {count_with_names(contender.left_out)}"
         )
     echoes = sum(
         repeats(contender.answers[instance.item], instance.instruction)

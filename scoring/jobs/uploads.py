@@ -23,7 +23,7 @@ from arena.storage import VOTES_ROOM, disk_errors, no_room, owner_code, size_tex
 from scoring.specs.files import SPEC_ENDINGS
 
 PAGE_BYTES = PAGE.bytes or 0
-TAKEN = (*SUFFIXES, *SPEC_ENDINGS, ".txt", ZIP)
+ACCEPTED_ENDINGS = (*SUFFIXES, *SPEC_ENDINGS, ".txt", ZIP)
 """Endings of accepted files: tables, specs with their prompts, and zips of these."""
 _MOST_NAME = 200
 _MOST_A_SECOND = 32_000_000
@@ -73,11 +73,12 @@ class StoredUpload:
     def led_by(self, name: str) -> "StoredUpload":
         """The same upload, in which this file is scored."""
         first = [file for file in self.files if file.name == name]
-        return replace(self, files=(*first, *(file for file in self.files if file.name != name)))
+        others = [file for file in self.files if file.name != name]
+        return replace(self, files=(*first, *others))
 
 
 _TOKEN = re.compile(r"[\w-]{1,64}", re.ASCII)
-_METADATA = ".slip"
+_METADATA_SUFFIX = ".slip"
 
 
 @dataclass(frozen=True)
@@ -131,25 +132,27 @@ class UploadStore:
 
     def find(self, owner: str, token: str) -> StoredUpload:
         """Returns an owner's upload. Raises UploadStoreError if there is none (any more)."""
-        upload = self._read(self._metadata(token)) if _TOKEN.fullmatch(token) else None
+        upload = self._read(self._metadata_path(token)) if _TOKEN.fullmatch(token) else None
         if upload is None or upload.owner != owner_code(owner):
             raise UploadStoreError("The uploaded file is no longer here. Choose it again.")
         return upload
 
     def discard(self, upload: "StoredUpload | _HeldUpload") -> None:
+        """Deletes all files of an upload."""
         for path in self.folder.glob(f"{upload.token}.*"):
             path.unlink(missing_ok=True)
 
     def latest(self, owner: str, name: str) -> StoredUpload | None:
         """Returns an owner's upload that has a file of this name, led by that file; None if there is none."""
         code = owner_code(owner)
-        for metadata_path in self.folder.glob(f"*{_METADATA}"):
+        for metadata_path in self.folder.glob(f"*{_METADATA_SUFFIX}"):
             upload = self._read(metadata_path)
             if upload and upload.owner == code and name in (file.name for file in upload.files):
                 return upload.led_by(name)
         return None
 
     def drop(self, owner: str, name: str) -> None:
+        """Deletes an owner's uploads that have a file of this name."""
         while upload := self.latest(owner, name):
             self.discard(upload)
 
@@ -160,24 +163,26 @@ class UploadStore:
 
     def sweep(self, owner: str | None = None) -> None:
         """Deletes all expired uploads, and the owner's if an owner is given."""
-        oldest = time.time() - self.seconds
-        mine = owner_code(owner) if owner is not None else None
+        expired_before = time.time() - self.seconds
+        owners_code = owner_code(owner) if owner is not None else None
         for upload in self._stored_uploads():
-            if upload.since < oldest or upload.owner == mine:
+            if upload.since < expired_before or upload.owner == owners_code:
                 self.discard(upload)
-        for metadata_path in self.folder.glob(f"*{_METADATA}"):
+        for metadata_path in self.folder.glob(f"*{_METADATA_SUFFIX}"):
             with suppress(FileNotFoundError):
-                if metadata_path.stat().st_mtime < oldest:  # its file went while it was written
+                if (
+                    metadata_path.stat().st_mtime < expired_before
+                ):  # its file went while it was written
                     metadata_path.unlink()
 
     def _new_file(self, upload: StoredUpload, name: str) -> UploadedFile:
         """A further file of an upload, which is still to be written. Raises UploadStoreError."""
         plain = plain_name(name)
-        file_name = plain if len(plain) <= _MOST_NAME else plain[:_MOST_NAME]
+        file_name = plain[:_MOST_NAME]
         suffix = Path(plain).suffix.lower()
-        if suffix not in TAKEN:
+        if suffix not in ACCEPTED_ENDINGS:
             raise UploadStoreError(
-                f"We can't read {plain[:80]!r}. Save it as one of {', '.join(TAKEN)}."
+                f"We can't read {plain[:80]!r}. Save it as one of {', '.join(ACCEPTED_ENDINGS)}."
             )
         if file_name in (file.name for file in upload.files):
             raise UploadStoreError(f"{file_name} is there twice. Give each file its own name.")
@@ -195,7 +200,8 @@ class UploadStore:
             room = _Room(self, upload)
             await asyncio.to_thread(room.make)
             async for chunk in chunks:
-                if room.grows(len(chunk)):
+                room.add(len(chunk))
+                if room.is_used_up:
                     await asyncio.to_thread(room.make)
                 opened.write(chunk)
                 await self.pace.wait(len(chunk))
@@ -204,31 +210,33 @@ class UploadStore:
         """Returns the upload with a file that has arrived, or with the files of a zip. Raises UploadStoreError."""
         if file.path.suffix == ZIP:
             try:
-                joined = self._unpacked(upload, file)
+                joined = self._unpack(upload, file)
             except ZipFileError as error:
                 raise UploadStoreError(f"{file.name} {error}") from error
         else:
             joined = replace(upload, files=(*upload.files, file))
-        written = self.folder / f"{upload.token}.new{_METADATA}"
+        written = self.folder / f"{upload.token}.new{_METADATA_SUFFIX}"
         written.write_text(json.dumps(asdict(joined), default=str), "utf-8")
-        written.replace(self._metadata(upload.token))
+        written.replace(self._metadata_path(upload.token))
         return joined
 
-    def _unpacked(self, upload: StoredUpload, packed: UploadedFile) -> StoredUpload:
+    def _unpack(self, upload: StoredUpload, packed: UploadedFile) -> StoredUpload:
+        """Returns the upload with the files of a zip in place of the zip. Raises ZipFileError and UploadStoreError."""
         for name, content in zip_files(packed.path):
             file = self._new_file(upload, name)
             room = _Room(self, upload)
             with file.path.open("wb") as opened:
                 for part in content:
-                    if room.grows(len(part)):
+                    room.add(len(part))
+                    if room.is_used_up:
                         room.make()
                     opened.write(part)
             upload = replace(upload, files=(*upload.files, file))
         packed.path.unlink()
         return upload
 
-    def _metadata(self, token: str) -> Path:
-        return self.folder / f"{token}{_METADATA}"
+    def _metadata_path(self, token: str) -> Path:
+        return self.folder / f"{token}{_METADATA_SUFFIX}"
 
     def _read(self, metadata_path: Path) -> StoredUpload | None:
         """Returns the upload of a metadata file; None if a crash or another release left a different form."""
@@ -247,19 +255,28 @@ class UploadStore:
         uploads: dict[str, _HeldUpload] = {}
         with os.scandir(self.folder) as entries:
             for entry in entries:
-                if entry.name.endswith(_METADATA):
+                if entry.name.endswith(_METADATA_SUFFIX):
                     continue
                 with suppress(FileNotFoundError):
                     state = entry.stat()
-                    token, owner, network, *_ = (*entry.name.split("."), "", "")
-                    since = state.st_mtime
-                    size = state.st_size
-                    files = 1
-                    if before := uploads.get(token):
-                        since = max(since, before.since)
-                        size += before.size
-                        files += before.files
-                    uploads[token] = _HeldUpload(since, token, owner, network, size, files)
+                    # A file that is none of ours may lack the codes.
+                    name_parts = [*entry.name.split("."), "", ""]
+                    token = name_parts[0]
+                    upload = _HeldUpload(
+                        since=state.st_mtime,
+                        token=token,
+                        owner=name_parts[1],
+                        network=name_parts[2],
+                        size=state.st_size,
+                        files=1,
+                    )
+                    if known := uploads.get(token):
+                        upload = upload._replace(
+                            since=max(upload.since, known.since),
+                            size=upload.size + known.size,
+                            files=upload.files + known.files,
+                        )
+                    uploads[token] = upload
         return sorted(uploads.values())
 
     def make_room(self, upload: StoredUpload, size: int) -> None:
@@ -301,15 +318,15 @@ class UploadStore:
             weights[other.network] += weigh(other)
         while weights[network] > most_of_network or weights.total() > most:
             # of equal networks the uploader's comes last
-            greatest = max(weights, key=lambda code: (weights[code], code != network))
-            if greatest == network or weights[network] > most_of_network:
+            heaviest = max(weights, key=lambda code: (weights[code], code != network))
+            if heaviest == network or weights[network] > most_of_network:
                 raise UploadStoreError(
                     "Too many files are waiting to be checked. Try again in a few minutes."
                 )
-            oldest = next(other for other in others if other.network == greatest)
+            oldest = next(other for other in others if other.network == heaviest)
             others.remove(oldest)
             self.discard(oldest)
-            weights[greatest] -= weigh(oldest)
+            weights[heaviest] -= weigh(oldest)
 
 
 class _Room:
@@ -321,17 +338,22 @@ class _Room:
         self._size = upload.size
         self._checked = self._size
 
-    def grows(self, size: int) -> bool:
-        """Counts bytes, and returns whether to make room. Raises UploadStoreError if the upload is too large."""
+    def add(self, size: int) -> None:
+        """Counts bytes that have arrived. Raises UploadStoreError if the upload is too large."""
         self._size += size
         most = self._store.most
         if self._size > most:
             raise UploadStoreError(
                 f"The upload is larger than {size_text(most)}. Score it on the command line: python -m scoring."
             )
-        return self._size - self._checked > most // 16
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether room has to be made anew."""
+        return self._size - self._checked > self._store.most // 16
 
     def make(self) -> None:
+        """Makes room for the bytes so far. Raises UploadStoreError."""
         self._store.make_room(self._upload, self._size)
         self._checked = self._size
 

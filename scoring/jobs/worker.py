@@ -30,6 +30,7 @@ AT_ONCE = 2
 """Jobs of either kind that are judged at the same time: a stranger's own judge may take any time over its replies."""
 TICK_SECONDS = 1.0
 GRACE_SECONDS = 3.0
+"""The time that running calls get to end when the worker stops."""
 _UNEXPECTED = "An unexpected error. The people who run this site find it in the log."
 
 log = logging.getLogger(__name__)
@@ -44,7 +45,7 @@ class Operator:
 
 
 @dataclass(eq=False)
-class _Running:
+class _RunningJob:
     """Job in progress on this server."""
 
     claim: Claim
@@ -62,6 +63,7 @@ class _Running:
 
     @property
     def ratio(self) -> float:
+        """The ratio of the real to the estimated cost of the replies so far."""
         return self.judge.cost_per_estimate if self.judge else 1.0
 
 
@@ -77,15 +79,15 @@ class JobWorker:
         pace: RateLimits,
         fetcher: Fetcher | None = None,
         pictures: PictureStore | None = None,
-        judged: Callable[[Job, AnyReport], None] = lambda job, report: None,
-        finished: Callable[[Job], None] = lambda job: None,
+        on_judged: Callable[[Job, AnyReport], None] = lambda job, report: None,
+        on_done: Callable[[Job], None] = lambda job: None,
         is_blind: Callable[[AnyReport], bool] = lambda report: False,
-        opened: Callable[[AnyReport], AnyReport] = lambda report: report,
+        open_draft: Callable[[AnyReport], AnyReport] = lambda report: report,
     ) -> None:
-        """`judged` gets each complete report before its job is marked done, and again after a crash in between.
+        """`on_judged` gets each complete report before its job is marked done, and again after a crash in between.
 
-        `finished` gets the job once its report can be read. `opened` returns a draft as the operator's judge reads it.
-        What a judge or its server says about a draft that `is_blind` is not repeated, to its owner or in the log.
+        `on_done` gets the job once its report can be read. `open_draft` returns a draft as the operator's judge reads
+        it. What a judge or its server says about a draft that `is_blind` is not repeated, to its owner or in the log.
         """
         self.name = secrets.token_hex(8)
         self.trials = Trials(fetcher)
@@ -96,12 +98,13 @@ class JobWorker:
         self._pace = pace
         self._fetcher = fetcher
         self._pictures = pictures
-        self._judged = judged
-        self._finished = finished
+        self._on_judged = on_judged
+        self._on_done = on_done
         self._is_blind = is_blind
-        self._opened = opened
-        self._own: dict[str, Endpoint] = {}
-        self._running: dict[asyncio.Task[None], _Running] = {}
+        self._open_draft = open_draft
+        self._own_endpoints: dict[str, Endpoint] = {}
+        """Users' own endpoints with their keys, by the links of jobs."""
+        self._running: dict[asyncio.Task[None], _RunningJob] = {}
         self._ending = threading.Event()
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self._run()), name="runner", daemon=True
@@ -127,7 +130,7 @@ class JobWorker:
             )
         started = self._jobs.start(owner, link, self.name if own else None, network)
         if own:
-            self._own[link] = own
+            self._own_endpoints[link] = own
         self.wake()
         return started
 
@@ -135,7 +138,7 @@ class JobWorker:
         self._wakeup.set()
 
     async def _run(self) -> None:
-        self._meter = RateLimiter(self._pace)
+        self._rate_limiter = RateLimiter(self._pace)
         self.trials.run_in(asyncio.get_running_loop())
         while not self._ending.is_set():
             self._wakeup.clear()
@@ -150,56 +153,64 @@ class JobWorker:
             log.warning("jobs are not given back, their leases lapse: %s", error)
 
     async def _poll(self) -> None:
+        """Ends jobs that are over or lost, and claims others."""
         for task in [task for task in self._running if task.done()]:
-            await self._ended(task)
-        own = dict(self._own)
-        links = frozenset(own) | {running.claim.job.link for running in self._running.values()}
-        held = await asyncio.to_thread(self._jobs.keep, self.name, links) if links else links
+            await self._handle_end(task)
+        endpoints = dict(self._own_endpoints)  # Other threads change it meanwhile.
+        links = frozenset(endpoints) | self._running_links()
+        held = links
+        if links:
+            held = await asyncio.to_thread(self._jobs.keep, self.name, links)
         for running in self._running.values():
-            if running.claim.job.link not in held:
+            link = running.claim.job.link
+            if link not in held:
                 running.stop.set()
-            else:
-                link = running.claim.job.link
-                progress = running.current_progress()
-                await asyncio.to_thread(self._jobs.note, self.name, link, progress, running.ratio)
-        for link in own.keys() - held:
-            self._forget(link, own[link])
+                continue
+            progress = running.current_progress()
+            await asyncio.to_thread(self._jobs.note, self.name, link, progress, running.ratio)
+        for link in endpoints.keys() - held:
+            self._forget(link, endpoints[link])
         await asyncio.to_thread(self._jobs.lapse)
         await asyncio.to_thread(self._budget.commit_lost)
-        while await self._take_job():
+        while await self._claim_job():
             pass
 
-    async def _take_job(self) -> bool:
-        busy = frozenset(running.claim.job.link for running in self._running.values())
-        own = sum(running.own is not None for running in self._running.values())
-        keys = frozenset(self._own) if own < AT_ONCE else frozenset[str]()
-        claim = await asyncio.to_thread(
-            self._jobs.take, self.name, keys, busy, len(busy) - own < AT_ONCE
-        )
+    def _running_links(self) -> frozenset[str]:
+        return frozenset(running.claim.job.link for running in self._running.values())
+
+    async def _claim_job(self) -> bool:
+        """Claims a waiting job and begins to judge it; returns whether there was one."""
+        busy = self._running_links()
+        with_own_key = sum(1 for running in self._running.values() if running.own is not None)
+        with_operator = len(busy) - with_own_key
+        keys = frozenset(self._own_endpoints) if with_own_key < AT_ONCE else frozenset[str]()
+        is_lent = with_operator < AT_ONCE
+        claim = await asyncio.to_thread(self._jobs.take, self.name, keys, busy, is_lent)
         if claim is None:
             return False
-        running = _Running(claim, self._own.get(claim.job.link))
+        running = _RunningJob(claim, self._own_endpoints.get(claim.job.link))
         task = asyncio.create_task(self._judge(running))
         task.add_done_callback(lambda _: self._wakeup.set())
         self._running[task] = running
         return True
 
-    async def _judge(self, running: _Running) -> None:
+    async def _judge(self, running: _RunningJob) -> None:
+        """Judges a job to its end; a job that was lost or deleted meanwhile gets no report."""
         link = running.claim.job.link
         try:
-            report = await self._report(running)
-            job = await asyncio.to_thread(self._jobs.held, self.name, link)
+            report = await self._make_report(running)
+            job = await asyncio.to_thread(self._jobs.find_held, self.name, link)
             if job:
-                await asyncio.to_thread(self._judged, job, report)
+                await asyncio.to_thread(self._on_judged, job, report)
         except ScoringStopped as error:
             log.info("job of %s: %s", running.claim.job.model, error)
         except (JudgeError, BudgetError, JobError, ReportError) as error:
             await asyncio.to_thread(self._fail, running, error)
         else:
             if job and await asyncio.to_thread(self._jobs.finish, self.name, link, report):
-                await asyncio.to_thread(self._finished, job)
+                await asyncio.to_thread(self._on_done, job)
 
-    def _fail(self, running: _Running, error: Exception) -> None:
+    def _fail(self, running: _RunningJob, error: Exception) -> None:
         problem = str(error)
         if isinstance(error, JudgeUnreadable | JudgeUnknown):
             if self._is_blind(running.claim.draft):
@@ -208,10 +219,10 @@ class JobWorker:
                 log.error("this site's judge is of no use, a job stopped: %s", problem)
         self._jobs.fail(self.name, running.claim.job.link, problem)
 
-    async def _report(self, running: _Running) -> AnyReport:
+    async def _make_report(self, running: _RunningJob) -> AnyReport:
         draft = running.claim.draft
         if running.own is None:
-            draft = await asyncio.to_thread(self._opened, draft)
+            draft = await asyncio.to_thread(self._open_draft, draft)
             await asyncio.to_thread(self._budget.commit_job, running.claim.job.link)
         async with self._judge_of(running) as judge:
             running.judge = judge
@@ -221,21 +232,28 @@ class JobWorker:
 
             return await score(draft, judge, self._cache, tell, running.stop)
 
-    def _judge_of(self, running: _Running) -> Judge:
+    def _judge_of(self, running: _RunningJob) -> Judge:
         """Returns the judge that the job was quoted for: its owner's, or the operator's. Raises JobError."""
         claim = running.claim
-        operator = self._operator
+        job = claim.job
         if running.own:
             pace = replace(self._pace, requests_per_minute=None, tokens_per_minute=None)
-            bound = RunBudget(claim.job.quote.most)
+            run_budget = RunBudget(job.quote.most)
             return Judge(
-                claim.spec, running.own, pace, bound, fetcher=self._fetcher, pictures=self._pictures
+                claim.spec,
+                running.own,
+                pace,
+                run_budget,
+                fetcher=self._fetcher,
+                pictures=self._pictures,
             )
-        job = claim.job
-        if operator is None or (operator.address.address, operator.spec.model) != (
-            job.address,
-            job.model,
-        ):
+        operator = self._operator
+        is_offered = (
+            operator is not None
+            and operator.address.address == job.address
+            and operator.spec.model == job.model
+        )
+        if operator is None or not is_offered:
             where = place_of(job.address)
             raise JobError(
                 f"{job.model} at {where} is no longer offered here. Score the file again with another judge."
@@ -243,10 +261,16 @@ class JobWorker:
         spec = replace(claim.spec, price=operator.spec.price)
         job_budget = self._budget.for_job(job.link, claim.payer, job.quote.most, claim.network)
         return Judge(
-            spec, operator.address, self._pace, job_budget, self._meter, pictures=self._pictures
+            spec,
+            operator.address,
+            self._pace,
+            job_budget,
+            self._rate_limiter,
+            pictures=self._pictures,
         )
 
-    async def _ended(self, task: asyncio.Task[None]) -> None:
+    async def _handle_end(self, task: asyncio.Task[None]) -> None:
+        """Forgets a job that is over, with its owner's key; an unexpected error fails it."""
         running = self._running.pop(task)
         link = running.claim.job.link
         if running.own:
@@ -260,10 +284,11 @@ class JobWorker:
 
     def _forget(self, link: str, address: Endpoint) -> None:
         """Drops a key, unless its owner has given another one meanwhile."""
-        if self._own.get(link) is address:
-            self._own.pop(link, None)
+        if self._own_endpoints.get(link) is address:
+            self._own_endpoints.pop(link, None)
 
     async def _drain(self) -> None:
+        """Stops all jobs, and returns them to the queue."""
         for running in self._running.values():
             running.stop.set()
         if self._running:
@@ -272,6 +297,6 @@ class JobWorker:
                 task.cancel()
             await asyncio.wait(self._running)
         for task in list(self._running):
-            await self._ended(task)
-        self._own.clear()
+            await self._handle_end(task)
+        self._own_endpoints.clear()
         await asyncio.to_thread(self._jobs.release, self.name)

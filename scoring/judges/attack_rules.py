@@ -17,7 +17,8 @@ _PHRASES = DATA / "attack_phrases.tsv"
 COLUMN_SIGNS = "|¦｜│┃∣ǀ❘❙❚⎮￨"
 _AS_COLUMN = str.maketrans(dict.fromkeys(COLUMN_SIGNS, "|"))
 _TOGETHER = "run together"
-_LETTERS = 2
+"""The family whose rules are searched in texts without blanks and signs."""
+_BEGINNING_LETTERS = 2
 """Letters by which rules are looked up."""
 _GAPS = re.compile(r"[\W_]+")
 _NAME = re.compile(r"<([A-Z]+)>")
@@ -25,7 +26,7 @@ _WORD_START = re.compile(r"\b\w")
 _AT_WORD = r"\b"
 _PIECE = re.compile(r"\\.|\[\^?(?:\\.|[^\]\\]){0,80}\]|.", re.DOTALL)
 """An escape, a class of signs, or a sign of a pattern."""
-_TIMES = re.compile(r"(?:(?P<maybe>[?*]|\{0,?\d*\})|\+|\{[\d,]+\})[?+]?")
+_QUANTIFIER = re.compile(r"(?:(?P<maybe>[?*]|\{0,?\d*\})|\+|\{[\d,]+\})[?+]?")
 """A quantifier of the piece or group before it."""
 _DEPTH_CHANGES = {"(": 1, ")": -1}
 """The pieces that open and close groups."""
@@ -49,14 +50,16 @@ class _Rules(NamedTuple):
     in_other_letters: Sequence[_Rule]
     """Rules that begin with a character outside ASCII."""
     together: re.Pattern[str]
+    """Fits texts without blanks and signs, whose words run together."""
     nothing: re.Pattern[str]
+    """Fits texts that say nothing."""
 
 
 def families(text: str) -> list[str]:
     """The families that a text in lower case fits, in the file's order."""
     rules = _rules()
     columns = text.translate(_AS_COLUMN)
-    fitting = {rule.family for rule in _fitting(rules, columns)}
+    fitting = {rule.family for rule in _matching_rules(rules, columns)}
     names = [family for family in rules.families if family in fitting]
     if rules.together.search(_GAPS.sub("", text)):
         names.append(_TOGETHER)
@@ -65,11 +68,11 @@ def families(text: str) -> list[str]:
     return names
 
 
-def _fitting(rules: _Rules, text: str) -> Iterator[_Rule]:
+def _matching_rules(rules: _Rules, text: str) -> Iterator[_Rule]:
     """Yields the rules that match a text, possibly several times."""
     for word in _WORD_START.finditer(text):
         place = word.start()
-        for beginning in (text[place : place + _LETTERS], word[0]):
+        for beginning in (text[place : place + _BEGINNING_LETTERS], word[0]):
             for rule in rules.by_beginning.get(beginning, ()):
                 if rule.pattern.match(text, place):
                     yield rule
@@ -97,12 +100,15 @@ def _rules() -> _Rules:
     for family, parts in by_family.items():
         for part in parts:
             rule = _Rule(family, re.compile(part, re.MULTILINE))
-            beginnings = _beginnings(part.removeprefix(_AT_WORD), _LETTERS)
-            if not part.startswith(_AT_WORD) or "" in beginnings:
-                (in_ascii if part[0].isascii() else in_other_letters).append(rule)
-                continue
-            for beginning in beginnings:
-                by_beginning.setdefault(beginning, []).append(rule)
+            beginnings = _beginnings(part.removeprefix(_AT_WORD), _BEGINNING_LETTERS)
+            begins_with_word = part.startswith(_AT_WORD) and "" not in beginnings
+            if begins_with_word:
+                for beginning in beginnings:
+                    by_beginning.setdefault(beginning, []).append(rule)
+            elif part[0].isascii():
+                in_ascii.append(rule)
+            else:
+                in_other_letters.append(rule)
     nothing = re.compile(rf"[\W_]*(?:{words['OPENERS']}[\W_]*)?")
     return _Rules([*by_family], by_beginning, in_ascii, in_other_letters, together, nothing)
 
@@ -127,22 +133,31 @@ def _beginnings(part: str, most: int) -> set[str]:
     is_group = part.startswith("(?:")
     first = _group(part) if is_group else next(iter(_PIECE.findall(part)), "")
     rest = part[len(first) :]
-    times = _TIMES.match(rest)
-    behind = rest[times.end() :] if times else rest
-    beginnings: set[str] = set()
+    quantifier = _QUANTIFIER.match(rest)
+    behind = rest[quantifier.end() :] if quantifier else rest
+    following = "." if quantifier else behind  # after what may repeat, anything may follow
     if is_group:
-        # After a group that may repeat, anything may follow.
-        for way in _parts(first[len("(?:") : -1]):
-            beginnings |= _beginnings(way + ("." if times else behind), most)
+        beginnings = _beginnings_of_group(first, following, most)
     else:
-        letters = digits if first == r"\d" else first
-        following = {""} if times else _beginnings(behind, most - 1)
-        beginnings = {""}
-        if letters.isalnum():
-            beginnings = {letter + rest for letter in letters for rest in following}
-    if times and times["maybe"]:
+        beginnings = _beginnings_of_piece(first, following, most)
+    if quantifier and quantifier["maybe"]:
         beginnings |= _beginnings(behind, most)
     return beginnings
+
+
+def _beginnings_of_group(group: str, following: str, most: int) -> set[str]:
+    beginnings: set[str] = set()
+    for alternative in _parts(group[len("(?:") : -1]):
+        beginnings |= _beginnings(alternative + following, most)
+    return beginnings
+
+
+def _beginnings_of_piece(piece: str, following: str, most: int) -> set[str]:
+    letters = digits if piece == r"\d" else piece
+    if not letters.isalnum():
+        return {""}
+    behind = _beginnings(following, most - 1)
+    return {letter + beginning for letter in letters for beginning in behind}
 
 
 def _group(part: str) -> str:

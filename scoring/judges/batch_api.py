@@ -44,6 +44,7 @@ BATCH = Table(
 """Batches in progress. `name` is our own, and part of the batch's metadata; `remote` is the server's id, once known;
 `asked` has the digests of the requests in file order."""
 MOST_LINES = 50_000
+"""Most questions of a batch."""
 MOST_BYTES = 190_000_000
 """Largest size of a batch file; OpenAI allows 200 MB."""
 AT_ONCE = 10_000
@@ -51,15 +52,16 @@ AT_ONCE = 10_000
 TRIES = 3
 """Batches with a question before it fails."""
 _ENDPOINT = "/v1/chat/completions"
-_MARK = "stereoscope"
-_ENDED = frozenset(("completed", "failed", "expired", "cancelled"))
-_SECONDS = 120.0
+_METADATA_KEY = "stereoscope"
+"""The key of our own name in a batch's metadata."""
+_END_STATES = frozenset(("completed", "failed", "expired", "cancelled"))
+_CALL_SECONDS = 120.0
 """Timeout of one call about a batch; the file may be large."""
 
 T = TypeVar("T")
 
 
-class _Waiting(NamedTuple):
+class _WaitingQuestion(NamedTuple):
     """A question that waits for its batch: the request body and the future of its reply."""
 
     body: Mapping[str, Any]
@@ -67,7 +69,8 @@ class _Waiting(NamedTuple):
 
 
 class BatchJudge(Judge):
-    """A judge asked in batches: one is closed after `quiet` seconds without a question, and polled every `every`."""
+    """A judge asked in batches: one is closed after `quiet_seconds` without a question, and polled every
+    `poll_seconds`."""
 
     trials: ClassVar[int] = AT_ONCE
     """All tasks: a first batch of only a few would make the others wait for another day."""
@@ -79,18 +82,20 @@ class BatchJudge(Judge):
         database: Database,
         pictures: PictureStore | None = None,
         tell: Callable[[str], None] = lambda line: None,
-        quiet: float = 2.0,
-        every: float = 30.0,
+        quiet_seconds: float = 2.0,
+        poll_seconds: float = 30.0,
     ) -> None:
-        pace = RateLimits(concurrency=AT_ONCE, timeout=_SECONDS)
-        super().__init__(replace(spec, price=half(spec.price)), address, pace, pictures=pictures)
-        self._client = OpenAIClient(address, _SECONDS, 4, most_bytes=2 * MOST_BYTES)
+        pace = RateLimits(concurrency=AT_ONCE, timeout=_CALL_SECONDS)
+        super().__init__(
+            replace(spec, price=half_price(spec.price)), address, pace, pictures=pictures
+        )
+        self._client = OpenAIClient(address, _CALL_SECONDS, 4, most_bytes=2 * MOST_BYTES)
         self._database = database
         self._tell = tell
-        self._quiet = quiet
-        self._every = every
-        self._waiting: list[_Waiting] = []
-        self._news = asyncio.Event()
+        self._quiet_seconds = quiet_seconds
+        self._poll_seconds = poll_seconds
+        self._waiting: list[_WaitingQuestion] = []
+        self._has_news = asyncio.Event()
         self._names: list[str] = []
 
     async def __aenter__(self) -> "BatchJudge":
@@ -113,9 +118,9 @@ class BatchJudge(Judge):
         for _ in range(TRIES):
             if self._stopped:
                 raise self._stop_error()
-            waiting = _Waiting(body, asyncio.get_running_loop().create_future())
+            waiting = _WaitingQuestion(body, asyncio.get_running_loop().create_future())
             self._waiting.append(waiting)
-            self._news.set()
+            self._has_news.set()
             outcome = await waiting.reply
             if isinstance(outcome, JudgeAnswer):
                 return outcome
@@ -126,61 +131,71 @@ class BatchJudge(Judge):
     async def _collect(self) -> None:
         """Sends waiting questions in batches, round by round; an error is raised for the questions that wait."""
         while True:
-            await self._news.wait()
-            while self._news.is_set():
-                self._news.clear()
-                await asyncio.sleep(self._quiet)
+            await self._has_news.wait()
+            while self._has_news.is_set():
+                self._has_news.clear()
+                await asyncio.sleep(self._quiet_seconds)
             questions = self._waiting
             self._waiting = []
             try:
-                for part in _parts(questions):
-                    await self._round(part)
+                for part in _file_parts(questions):
+                    await self._ask_in_batches(part)
             except Exception as error:  # noqa: BLE001 - no question may wait for ever
-                if isinstance(error, JudgeError):
-                    stopped = error if isinstance(error, JudgeStopped) else JudgeStopped(str(error))
-                    self._stopped = stopped
-                for question in questions:
-                    if not question.reply.done():
-                        question.reply.set_exception(self._stop_error() if self._stopped else error)
+                self._fail(questions, error)
 
-    async def _round(self, questions: Sequence[_Waiting]) -> None:
+    def _fail(self, questions: Sequence[_WaitingQuestion], error: Exception) -> None:
+        """Raises an error for the questions that still wait; one of the judge stops it for later questions too."""
+        if isinstance(error, JudgeStopped):
+            self._stopped = error
+        elif isinstance(error, JudgeError):
+            self._stopped = JudgeStopped(str(error))
+        for question in questions:
+            if not question.reply.done():
+                question.reply.set_exception(self._stop_error() if self._stopped else error)
+
+    async def _ask_in_batches(self, questions: Sequence[_WaitingQuestion]) -> None:
         """Answers questions from earlier batches, then sends the others in a new batch and waits for it."""
         waiting = grouped((_digest(question.body), question) for question in questions)
         for row in self._earlier_batches(frozenset(waiting)):
             self._names.append(row.name)
             digests = json.loads(row.asked)
             if any(waiting.get(digest) for digest in digests):
-                self._give(await self._fetched(row.name, row.remote), digests, waiting)
-        unsent = [question for same in waiting.values() for question in same]
+                self._assign_outcomes(
+                    await self._fetch_outcomes(row.name, row.remote), digests, waiting
+                )
+        unsent = [question for questions in waiting.values() for question in questions]
         if not unsent:
             return
         digests = [_digest(question.body) for question in unsent]
-        name = await asyncio.to_thread(self._recorded, digests)
+        name = await asyncio.to_thread(self._record_batch, digests)
         self._names.append(name)
         file = b"".join(_line(number, question.body) for number, question in enumerate(unsent))
-        remote = await self._submitted(name, file)
+        remote = await self._submit_batch(name, file)
         self._tell(
             f"{len(unsent):,} questions are in batch {remote}. This may take a day, and you can stop meanwhile."
         )
-        self._give(await self._fetched(name, remote), digests, waiting)
+        self._assign_outcomes(await self._fetch_outcomes(name, remote), digests, waiting)
         for question in unsent:
             if not question.reply.done():
                 question.reply.set_result(Trouble("again", "the batch ended without its reply"))
 
-    def _give(
+    def _assign_outcomes(
         self,
         outcomes: Mapping[int, JudgeAnswer | Trouble],
         digests: Sequence[str],
-        waiting: dict[str, list[_Waiting]],
+        waiting: dict[str, list[_WaitingQuestion]],
     ) -> None:
-        """Assigns each outcome to a question with the same request; equal questions are samples of each other."""
+        """Assigns each outcome to a question with the same request, and takes it from `waiting`.
+
+        Equal questions are samples of each other, so that any of them may have an outcome.
+        """
         for line, outcome in outcomes.items():
             questions = waiting.get(digests[line]) if 0 <= line < len(digests) else None
             if questions:
                 questions.pop().reply.set_result(outcome)
 
     # Calls to the server.
-    async def _submitted(self, name: str, content: bytes) -> str:
+    async def _submit_batch(self, name: str, content: bytes) -> str:
         """Uploads a file, starts its batch unless an earlier call with a lost reply did, and returns its id."""
         file = (f"{name}.jsonl", content)
         sent = await self._reliable(
@@ -195,7 +210,7 @@ class BatchJudge(Judge):
                 input_file_id=sent.id,
                 endpoint=_ENDPOINT,
                 completion_window="24h",
-                metadata={_MARK: name},
+                metadata={_METADATA_KEY: name},
             )
             return batch.id
 
@@ -208,25 +223,26 @@ class BatchJudge(Judge):
         """The server's id of the batch with our name; None if it was never started."""
         page = await self._client.api.batches.list(limit=100)
         for batch in page.data:
-            if (batch.metadata or {}).get(_MARK) == name:
+            if (batch.metadata or {}).get(_METADATA_KEY) == name:
                 return batch.id
         return None
 
-    async def _fetched(self, name: str, remote: str | None) -> dict[int, JudgeAnswer | Trouble]:
+    async def _fetch_outcomes(
+        self, name: str, remote: str | None
+    ) -> dict[int, JudgeAnswer | Trouble]:
         """Waits for a batch and returns its outcomes by line of the file; {} if the batch was never started."""
         remote = remote or await self._reliable(lambda: self._remote_of(name))
         if remote is None:
             return {}
         while True:
             batch = await self._reliable(lambda: self._client.api.batches.retrieve(remote))
-            if batch.status in _ENDED:
+            if batch.status in _END_STATES:
                 break
-            await asyncio.sleep(self._every)
+            await asyncio.sleep(self._poll_seconds)
         if batch.status == "failed":
-            problems = (batch.errors and batch.errors.data) or []
-            words = self.address.redact(
-                "; ".join(f"{problem.code}: {problem.message}" for problem in problems)[:300]
-            )
+            problems = batch.errors.data if batch.errors and batch.errors.data else []
+            words = "; ".join(f"{problem.code}: {problem.message}" for problem in problems)
+            words = self.address.redact(words[:300])
             with self._database.write() as connection:
                 connection.execute(delete(BATCH).where(BATCH.c.name == name))
             raise JudgeStopped(
@@ -236,7 +252,7 @@ class BatchJudge(Judge):
         for file in (batch.output_file_id, batch.error_file_id):
             if file:
                 sent = await self._reliable(lambda file=file: self._client.api.files.content(file))
-                outcomes |= _read(sent.content, self.address)
+                outcomes |= _read_outcomes(sent.content, self.address)
         return outcomes
 
     async def _reliable(self, call: Callable[[], Awaitable[T]]) -> T:
@@ -257,7 +273,7 @@ class BatchJudge(Judge):
                 )
 
     # Batch records.
-    def _recorded(self, digests: Sequence[str]) -> str:
+    def _record_batch(self, digests: Sequence[str]) -> str:
         """Adds the record of a batch before it is sent, and returns its name."""
         name = secrets.token_hex(16)
         row = {
@@ -285,8 +301,10 @@ class BatchJudge(Judge):
         ]
 
 
-def half(price: Price | None) -> Price | None:
-    return price and Price(price.prompt / 2, price.completion / 2)
+def half_price(price: Price | None) -> Price | None:
+    if price is None:
+        return None
+    return Price(price.prompt / 2, price.completion / 2)
 
 
 def _digest(body: Mapping[str, Any]) -> str:
@@ -298,12 +316,12 @@ def _line(number: int, body: Mapping[str, Any]) -> bytes:
     return json.dumps(record).encode("ascii") + b"\n"
 
 
-def _parts(waiting: Sequence[_Waiting]) -> list[list[_Waiting]]:
+def _file_parts(waiting: Sequence[_WaitingQuestion]) -> list[list[_WaitingQuestion]]:
     """The questions in parts that fit into a batch file."""
-    parts: list[list[_Waiting]] = [[]]
+    parts: list[list[_WaitingQuestion]] = [[]]
     part_size = 0
     for question in waiting:
-        line_size = len(_line(MOST_LINES, question.body))
+        line_size = len(_line(MOST_LINES, question.body))  # no number is longer
         is_full = part_size + line_size > MOST_BYTES or len(parts[-1]) == MOST_LINES
         if parts[-1] and is_full:
             parts.append([])
@@ -313,7 +331,7 @@ def _parts(waiting: Sequence[_Waiting]) -> list[list[_Waiting]]:
     return parts
 
 
-def _read(content: bytes, address: Endpoint) -> dict[int, JudgeAnswer | Trouble]:
+def _read_outcomes(content: bytes, address: Endpoint) -> dict[int, JudgeAnswer | Trouble]:
     """The outcomes in an output or error file, by line number; unreadable lines are skipped."""
     outcomes: dict[int, JudgeAnswer | Trouble] = {}
     for line in content.splitlines():

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from sqlalchemy import Column, Table, Text, select
 
 from arena.database import METADATA, Database, Moment, now
-from scoring.judges.spec import Ask, JudgeSpec, Reply, request
+from scoring.judges.spec import Ask, JudgeSpec, Reply, request_body
 from scoring.serialize import read_record, record_json
 
 REPLY = Table(
@@ -31,7 +31,9 @@ class ReplyCache:
     def get(self, key: str) -> Reply | None:
         with self._database.read() as connection:
             text = connection.scalar(select(REPLY.c.reply).where(REPLY.c.key == key))
-        return None if text is None else read_record(Reply, text)
+        if text is None:
+            return None
+        return read_record(Reply, text)
 
     def put(self, key: str, reply: Reply) -> Reply:
         """Stores a reply and returns the stored one, which may be another server's earlier reply."""
@@ -44,11 +46,11 @@ class ReplyCache:
                 return reply
             return read_record(Reply, connection.execute(stored).scalar_one())
 
-    def known(self, keys: Iterable[str]) -> Iterator[tuple[str, Reply]]:
+    def cached_replies(self, keys: Iterable[str]) -> Iterator[tuple[str, Reply]]:
         """Yields the cached replies of these keys, each with its key."""
-        wanted = list(keys)
-        for start in range(0, len(wanted), _KEYS_A_QUERY):
-            part = wanted[start : start + _KEYS_A_QUERY]
+        key_list = list(keys)
+        for start in range(0, len(key_list), _KEYS_A_QUERY):
+            part = key_list[start : start + _KEYS_A_QUERY]
             with self._database.read() as connection:
                 rows = connection.execute(
                     select(REPLY.c.key, REPLY.c.reply).where(REPLY.c.key.in_(part))
@@ -64,11 +66,11 @@ def reply_key(
     Separate calls also differ by run and position within the grading; the samples of one call serve all runs.
     """
     call = [run, ordinal] if ask.samples == 1 else None
-    shaping = {
+    digested = {
         "version": _VERSION,
         "address": address,
         "owner": owner,
         "call": call,
-        "request": request(spec, ask),
+        "request": request_body(spec, ask),
     }
-    return hashlib.sha256(json.dumps(shaping, sort_keys=True).encode("ascii")).hexdigest()
+    return hashlib.sha256(json.dumps(digested, sort_keys=True).encode("ascii")).hexdigest()

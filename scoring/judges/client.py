@@ -36,7 +36,7 @@ from scoring.judges.spec import (
     estimated_tokens,
     likely_completion,
     most_cost,
-    request,
+    request_body,
     response_format,
 )
 
@@ -181,9 +181,9 @@ class Judge:
         estimate = estimated_tokens(ask.messages)
         tokens = round(estimate * self.tokens_per_estimate) + ask.reply_tokens * ask.samples
         if any(message.pictures for message in ask.messages):
-            body = await asyncio.to_thread(request, self.spec, ask, self._picture)
+            body = await asyncio.to_thread(request_body, self.spec, ask, self._picture)
         else:
-            body = request(self.spec, ask)
+            body = request_body(self.spec, ask)
         answer = await self._answer(body, tokens, most_cost(self.spec, ask))
         if answer.tokens:
             self._reported += answer.tokens.prompt
@@ -216,7 +216,7 @@ class Judge:
         while True:
             attempt += 1
             async with self._slots:
-                await self._meter.turn(tokens)
+                await self._meter.wait_turn(tokens)
                 if self._stopped:
                     raise self._stop_error()
                 outcome = await self._attempt(content, bound, slow_calls)
@@ -263,7 +263,7 @@ class Judge:
         outcome = Trouble("again", "nothing came")  # It stays if the call is cancelled.
         async with reserved(self._job_budget, bound) as held:
             try:
-                async with self._reply_times.limited(slow_calls):
+                async with self._reply_times.time_call(slow_calls):
                     reply = await self._client.complete(content, call)
                 outcome = read_answer(reply)
             except Trouble as trouble:

@@ -1,8 +1,8 @@
 """Prompt-injection checks: answers that attack the judge are neutralised and flagged, and the judge's obedience tested.
 
 A flag blocks nothing, since an honest answer may look like an attack. A flagged answer is judged again under another
-question's truth (`swapped`): a judge that gives it points there too obeyed it. Canaries, answers that deserve no
-points, test the judge itself: four are public, others are drawn secretly for each job.
+question's truth (`with_swapped_truth`): a judge that gives it points there too obeyed it. Canaries, answers that
+deserve no points, test the judge itself: four are public, others are drawn secretly for each job.
 """
 
 import hashlib
@@ -20,11 +20,12 @@ from scoring.report import DATA, Filled, Question
 
 _BREAKS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _NEUTRAL = str.maketrans(dict.fromkeys(COLUMN_SIGNS, "¦"))
-_TOKENS = re.compile(
+_CHAT_TOKENS = re.compile(
     r"<(/?(?:s|bos|eos|pad|unk|system|user|assistant|human|think|start_of_turn|end_of_turn|im_start|im_end)\b[^<>]{0,20})>"
     r"|<(<?/?sys>?)>|\[(/?(?:inst|system_prompt|available_tools|tool_calls))\]",
     re.IGNORECASE,
 )
+"""Chat tokens of models; one of the groups holds the words between the brackets."""
 _INVISIBLE = re.compile(
     r"[\x00-\x08\x0e-\x1b\x1f\x7f\x80-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
 )
@@ -33,38 +34,40 @@ _INVISIBLE = re.compile(
 def neutralise(text: str) -> str:
     """The text on one line, without column separators, control characters and chat tokens; its words stay."""
     line = _INVISIBLE.sub("", _BREAKS.sub(" ", text)).translate(_NEUTRAL)
-    return _TOKENS.sub(lambda mark: f"‹{mark[1] or mark[2] or mark[3]}›", line)
+    return _CHAT_TOKENS.sub(lambda mark: f"‹{mark[1] or mark[2] or mark[3]}›", line)
 
 
-LONG = 8_000
+_LONGEST_READ = 8_000
 """Characters above which an answer is flagged without being read: the longest known honest answers have 3,398."""
-_PARTS = re.compile(r"<and>|<or>")
+_BETWEEN_PARTS = re.compile(r"<and>|<or>")
 _WORD = re.compile(r"\w+")
 
 
-_cached_flags: Cache[tuple[str, ...]] = Cache(4_096)
+_FLAGS: Cache[tuple[str, ...]] = Cache(4_096)
 """Flags by answer and truth: every way to judge a file needs them again."""
 
 
 def flags(prediction: str, question: Question) -> tuple[str, ...]:
     """The signs of an attack on the judge in an answer; () for an honest answer, such as the truth."""
-    if len(prediction) > LONG:
+    if len(prediction) > _LONGEST_READ:
         return ("very long",)
-    return _cached_flags.get((prediction, question.truth), lambda: _flags(prediction, question))
+    return _FLAGS.get((prediction, question.truth), lambda: _flags(prediction, question))
 
 
 def _flags(prediction: str, question: Question) -> tuple[str, ...]:
     answer = prediction.strip().casefold()
     truth = question.truth.strip().casefold()
-    parts = {part.strip() for part in _PARTS.split(truth)}
+    parts = {part.strip() for part in _BETWEEN_PARTS.split(truth)}
     if answer and answer in {truth, *parts}:
         return ()
     signs: list[str] = []
     for text, is_obfuscated in readings(prediction).items():
         attacks = families(text)
-        is_first = not signs
+        is_disguised = (
+            bool(attacks) and is_obfuscated and not signs
+        )  # only what nobody sees attacks
         signs += attacks
-        if attacks and is_obfuscated and is_first:
+        if is_disguised:
             signs.append("disguised")
     return tuple(dict.fromkeys(signs))
 
@@ -87,10 +90,10 @@ def canaries() -> tuple[Filled, ...]:
     )
 
 
-SECRET = 8
+_MOST_SECRET_CANARIES = 8
 """Most canaries for one job: half are answers of ours, half the upload's own."""
-_DETAIL = re.compile(r"[^\W\d_]{5,}")
-_COUNTS = re.compile(
+_LONG_WORD = re.compile(r"[^\W\d_]{5,}")
+_NUMBER_OR_YES = re.compile(
     r"\d|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|yes|no|none)\b"
 )
 
@@ -105,70 +108,78 @@ def secret_canaries(filled: Sequence[Filled], seed: str) -> tuple[Filled, ...]:
     def rank(parts: Iterable[str]) -> str:
         return hashlib.sha256("\0".join([seed, *parts]).encode("utf-8", "replace")).hexdigest()
 
-    own = [
+    uploaded_answers = [
         (answered.question.id, answered.prediction)
         for answered in filled
         if answered.prediction and _WORD.search(answered.prediction)
     ]
-    ours = list(_shipped().items())
-    drawn: list[Filled] = []
-    free = {answered.question.id: answered.question for answered in filled}
-    for answers, most in ((ours, SECRET // 2), (own, SECRET)):
+    shipped_answers = list(_shipped_answers().items())
+    canaries: list[Filled] = []
+    free_questions = {answered.question.id: answered.question for answered in filled}
+    for answers, most in (
+        (shipped_answers, _MOST_SECRET_CANARIES // 2),
+        (uploaded_answers, _MOST_SECRET_CANARIES),
+    ):
         for source, answer in sorted(answers, key=rank):
-            if len(drawn) == most:
+            if len(canaries) == most:
                 break
-            hosts = [host for host in free.values() if _cannot_fit(host, source, answer)]
-            if hosts:
-                host = min(hosts, key=lambda host: rank((host.id, source, answer)))
-                del free[host.id]
-                drawn.append(Filled(replace(host, id=f"secret canary {len(drawn) + 1}"), answer))
-    return tuple(drawn)
+            hosts = [host for host in free_questions.values() if _cannot_fit(host, source, answer)]
+            if not hosts:
+                continue
+            host = min(hosts, key=lambda host: rank((host.id, source, answer)))
+            del free_questions[host.id]
+            question = replace(host, id=f"secret canary {len(canaries) + 1}")
+            canaries.append(Filled(question, answer))
+    return tuple(canaries)
 
 
 def _cannot_fit(host: Question, source: str, answer: str) -> bool:
     """Whether an answer to the question `source` cannot fit the host question, even by chance."""
     truth = host.truth.casefold()
-    is_specific = bool(_DETAIL.search(truth)) and not _COUNTS.search(truth)
+    is_specific = bool(_LONG_WORD.search(truth)) and not _NUMBER_OR_YES.search(truth)
     return host.id != source and is_specific and not _words(truth) & _words(answer)
 
 
 @cache
-def _shipped() -> Mapping[str, str]:
+def _shipped_answers() -> Mapping[str, str]:
     """Our own answers, by the id of their question in our sample."""
     answers = read_json(DATA / "mm_vet_sample_predictions.json")
-    return {id: str(text) for id, text in answers.items()} if isinstance(answers, dict) else {}
+    assert isinstance(answers, dict), "our own file is an object"
+    return {id: str(text) for id, text in answers.items()}
 
 
-_REPEATED = 3
-_LONG_ENOUGH = 20
+_FEWEST_REPEATS = 3
+_SHORTEST_REPEATED = 20
+"""Characters of a repeated answer: short answers are right for several questions."""
 
 
-def repeated(predictions: Iterable[str | None]) -> Mapping[str, int]:
+def repeated_answers(predictions: Iterable[str | None]) -> Mapping[str, int]:
     """Longer answers to several questions, with their number of questions, as if they fitted all."""
     times = Counter(" ".join(text.split()) for text in predictions if text)
     return {
         text: count
         for text, count in times.items()
-        if count >= _REPEATED and len(text) >= _LONG_ENOUGH
+        if count >= _FEWEST_REPEATS and len(text) >= _SHORTEST_REPEATED
     }
 
 
-def swapped(question: Question, prediction: str, questions: Iterable[Question]) -> Question:
+def with_swapped_truth(
+    question: Question, prediction: str, questions: Iterable[Question]
+) -> Question:
     """The question with the truth of another: the one with the fewest words in common with its own and the answer."""
-    own = _words(prediction) | _words(question.truth)
+    words = _words(prediction) | _words(question.truth)
 
     def order(other: Question) -> tuple[int, str]:
         digest = hashlib.sha256(f"{question.id}\0{other.id}".encode()).hexdigest()
-        return len(own & _words(other.truth)), digest
+        return len(words & _words(other.truth)), digest
 
-    others = (
+    others = [
         other
         for other in questions
         if other.id != question.id and _words(other.truth) - _words(question.truth)
-    )
-    stranger = min(others, key=order, default=None)
-    truth = stranger.truth if stranger else canaries()[0].question.truth
-    return replace(question, truth=truth)
+    ]
+    source = min(others, key=order) if others else canaries()[0].question
+    return replace(question, truth=source.truth)
 
 
 def _words(text: str) -> frozenset[str]:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from urllib.parse import unquote
 
-_LEAST = 12
+_SHORTEST_DECODED = 12
 """Minimum length in characters of a decoded text worth checking."""
-_DEPTH = 2
+_MOST_LEVELS = 2
 """Levels of decoding."""
 
 _HOMOGLYPHS = str.maketrans(
@@ -26,60 +26,69 @@ _HOMOGLYPHS = str.maketrans(
 )
 _LEET = str.maketrans("0134579@$!", "oieastgasi")
 _LEET_L = str.maketrans("0134579@$!", "oleastgasl")
+"""Digits and signs that stand for letters; 1 and ! for i, or for l."""
 _LEET_SIGN = re.compile(r"[0134579@$!]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 _HEX = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,]?){12,}")
 _BINARY = re.compile(r"(?:[01]{8}[\s,]*){12,}")
 _TAG_SIGNS = re.compile(r"[\U000e0020-\U000e007e]")
+"""Invisible characters, each 0xE0000 above the ASCII character that it stands for."""
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
 _WORD = re.compile(r"[a-z0134579@$!]{2,}")
-_SPACED = re.compile(r"(?<!\w)\w(?:[\s.\-_*·/]{1,3}\w){5,}(?!\w)")
+_SPACED_LETTERS = re.compile(r"(?<!\w)\w(?:[\s.\-_*·/]{1,3}\w){5,}(?!\w)")
 _BREAKS = re.compile(r"\r\n|[\r\v\f\x85\u2028\u2029]")
 _BLANKS = re.compile(r"[^\S\n]+")
 _NO_LETTERS = re.compile(r"[\W_]")
 _BETWEEN_BYTES = re.compile(r"0x|\\x|[\s:,]")
 _OCTETS = re.compile(r"[01]{8}")
-_UNSEEN = {"Cc", "Cf", "Co", "Cn"}
+_UNSEEN_CATEGORIES = {"Cc", "Cf", "Co", "Cn"}
+"""Unicode's categories of characters that aren't shown."""
 
 
 def readings(text: str) -> Mapping[str, bool]:
     """Every reading of a text, and whether it is hidden from a person who sees the text; diacritics are optional."""
-    plain = _plain(text)
-    is_hidden = dict.fromkeys((plain, unmarked(plain)), False)
-    for other in _others(text, plain, _DEPTH):
+    plain = _plain_text(text)
+    is_hidden = dict.fromkeys((plain, without_diacritics(plain)), False)
+    for other in _hidden_readings(text, plain, _MOST_LEVELS):
         is_hidden.setdefault(other, True)
     return is_hidden
 
 
-def _plain(text: str) -> str:
+def _plain_text(text: str) -> str:
     """The text without invisible characters, NFKC-normalised, in lower case, with words separated by one space."""
     visible = _BREAKS.sub("\n", unicodedata.normalize("NFKC", text)).replace("\t", " ")
-    unseen = [sign for sign in {*visible} - {"\n"} if unicodedata.category(sign) in _UNSEEN]
+    unseen = [
+        sign for sign in {*visible} - {"\n"} if unicodedata.category(sign) in _UNSEEN_CATEGORIES
+    ]
     if unseen:
         visible = visible.translate(dict.fromkeys(map(ord, unseen)))
     return _BLANKS.sub(" ", visible).casefold().strip()
 
 
-def _others(text: str, plain: str, depth: int) -> Iterator[str]:
-    """Yields further readings of a text; decoded parts are read in the same way, `depth` times."""
-    yield unmarked(plain).translate(_HOMOGLYPHS)
-    for alphabet in (_LEET, _LEET_L) if _LEET_SIGN.search(plain) else ():
-        yield _WORD.sub(partial(_letters, alphabet), plain)
-    yield _SPACED.sub(lambda run: _NO_LETTERS.sub("", run[0]), plain)
+def _hidden_readings(text: str, plain: str, levels: int) -> Iterator[str]:
+    """Yields further readings of a text; decoded parts are read in the same way, `levels` times."""
+    yield without_diacritics(plain).translate(_HOMOGLYPHS)
+    if _LEET_SIGN.search(plain):
+        for alphabet in (_LEET, _LEET_L):
+            yield _WORD.sub(partial(_replace_leet, alphabet), plain)
+    yield _SPACED_LETTERS.sub(lambda run: _NO_LETTERS.sub("", run[0]), plain)
     yield plain[::-1]
     yield codecs.encode(plain, "rot13")
-    for decoded in _decoded(text) if depth else ():
-        if len(decoded) >= _LEAST and decoded != text:
-            inner = _plain(decoded)
+    if not levels:
+        return
+    for decoded in _decodings(text):
+        if len(decoded) >= _SHORTEST_DECODED and decoded != text:
+            inner = _plain_text(decoded)
             yield inner
-            yield from _others(decoded, inner, depth - 1)
+            yield from _hidden_readings(decoded, inner, levels - 1)
 
 
-def _letters(alphabet: dict[int, int], word: re.Match[str]) -> str:
+def _replace_leet(alphabet: dict[int, int], word: re.Match[str]) -> str:
+    """The word with letters in place of digits and signs; a number stays."""
     return word[0] if word[0].isdigit() else word[0].translate(alphabet)
 
 
-def unmarked(text: str) -> str:
+def without_diacritics(text: str) -> str:
     """The text without diacritics."""
     if text.isascii():
         return text
@@ -88,29 +97,30 @@ def unmarked(text: str) -> str:
     return unicodedata.normalize("NFC", bare)
 
 
-def _decoded(text: str) -> Iterator[str]:
+def _decodings(text: str) -> Iterator[str]:
     """Yields the results of all decodings of a text or its parts."""
     yield "".join(chr(ord(sign) - 0xE0000) for sign in _TAG_SIGNS.findall(text))
     yield html.unescape(text)
     yield unquote(text, errors="replace")
     yield _ESCAPE.sub(lambda code: chr(int(code[1] or code[2], 16)), text)
     for chunk in _BASE64.findall(text):
-        yield _text_of(_from_base64(chunk))
+        yield _printable_text(_from_base64(chunk))
     for chunk in _HEX.findall(text):
-        yield _text_of(bytes.fromhex(_BETWEEN_BYTES.sub("", chunk)))
+        yield _printable_text(bytes.fromhex(_BETWEEN_BYTES.sub("", chunk)))
     for chunk in _BINARY.findall(text):
-        yield _text_of(bytes(int(octet, 2) for octet in _OCTETS.findall(chunk)))
+        yield _printable_text(bytes(int(octet, 2) for octet in _OCTETS.findall(chunk)))
 
 
 def _from_base64(chunk: str) -> bytes:
     body = chunk.rstrip("=").replace("-", "+").replace("_", "/")
+    padding = "=" * (-len(body) % 4)
     try:
-        return base64.b64decode(body + "=" * (-len(body) % 4))
+        return base64.b64decode(body + padding)
     except binascii.Error:
         return b""
 
 
-def _text_of(raw: bytes) -> str:
+def _printable_text(raw: bytes) -> str:
     """The bytes as printable UTF-8; "" if they are not."""
     try:
         text = raw.decode("utf-8")

@@ -5,11 +5,14 @@ import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from arena.inference.trouble import Retries, Trouble
 
-_ENOUGH = 20
+_ENOUGH_REPLIES = 20
+"""Replies after which the slowest of them limits the others."""
 _LEAST_SECONDS = 2.0
+"""The shortest limit of a reply."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +30,12 @@ class RateLimiter:
 
     def __init__(self, pace: RateLimits) -> None:
         self._pace = pace
-        self._next = 0.0
-        self._paused = 0.0
+        self._next_start = 0.0
+        """The earliest start of the next call, by the loop's clock in seconds."""
+        self._paused_until = 0.0
+        """The earliest start of any call, by the same clock."""
 
-    async def turn(self, tokens: int) -> None:
+    async def wait_turn(self, tokens: int) -> None:
         """Waits until a call of so many tokens may begin; calls held back by a pause queue again after it."""
         loop = asyncio.get_running_loop()
         gap = 0.0
@@ -39,18 +44,26 @@ class RateLimiter:
         if self._pace.tokens_per_minute:
             gap = max(gap, 60 * tokens / self._pace.tokens_per_minute)
         start = -math.inf
-        while start < self._paused:
-            start = max(loop.time(), self._next, self._paused)
-            self._next = start + gap
+        while start < self._paused_until:  # a pause may begin while this call waits
+            start = max(loop.time(), self._next_start, self._paused_until)
+            self._next_start = start + gap
             await asyncio.sleep(start - loop.time())
 
     def pause_left(self) -> float:
         """Seconds until calls may begin again."""
-        return max(0.0, self._paused - asyncio.get_running_loop().time())
+        return max(0.0, self._paused_until - asyncio.get_running_loop().time())
 
     def pause(self, seconds: float) -> None:
+        """Holds back all calls for so many seconds, but no longer than the pace's patience."""
         until = asyncio.get_running_loop().time() + min(seconds, self._pace.patience)
-        self._paused = max(self._paused, until)
+        self._paused_until = max(self._paused_until, until)
+
+
+class _RunningCall(NamedTuple):
+    """A running call: its start by the loop's clock, and its earlier attempts that were given up as too slow."""
+
+    start: float
+    slow_calls: int
 
 
 class ReplyTimes:
@@ -64,33 +77,33 @@ class ReplyTimes:
         self._timeout = timeout
         self._replies = 0
         self._slowest = 0.0
-        self._running: dict[asyncio.Timeout, tuple[float, int]] = {}
-        """The start of each running call, and its earlier attempts that were given up as too slow."""
+        self._running: dict[asyncio.Timeout, _RunningCall] = {}
 
     def limit(self, slow_calls: int) -> float:
         """Seconds that a reply may take after so many attempts that were too slow."""
-        if self._replies < _ENOUGH:
+        if self._replies < _ENOUGH_REPLIES:
             return self._timeout
-        return min(self._timeout, max(_LEAST_SECONDS, 4 * self._slowest) * 4**slow_calls)
+        first_limit = max(_LEAST_SECONDS, 4 * self._slowest)
+        return min(self._timeout, first_limit * 4**slow_calls)
 
     @asynccontextmanager
-    async def limited(self, slow_calls: int) -> AsyncIterator[None]:
+    async def time_call(self, slow_calls: int) -> AsyncIterator[None]:
         """The context of one call. Raises Trouble if the call takes too long."""
         loop = asyncio.get_running_loop()
         start = loop.time()
-        running = asyncio.timeout(self.limit(slow_calls))
-        self._running[running] = start, slow_calls
+        timeout = asyncio.timeout(self.limit(slow_calls))
+        self._running[timeout] = _RunningCall(start, slow_calls)
         try:
-            async with running:
+            async with timeout:
                 yield
         except TimeoutError as error:
             raise Trouble(
                 "slow", f"no reply within {self.limit(slow_calls):.3g} seconds"
             ) from error
         finally:
-            del self._running[running]
-        self._replies = self._replies + 1
+            del self._running[timeout]
+        self._replies += 1
         self._slowest = max(self._slowest, loop.time() - start)
-        for other, (began, too_slow) in self._running.items():
-            if not other.expired():
-                other.reschedule(began + self.limit(too_slow))
+        for other_timeout, call in self._running.items():
+            if not other_timeout.expired():
+                other_timeout.reschedule(call.start + self.limit(call.slow_calls))

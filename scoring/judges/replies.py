@@ -59,17 +59,17 @@ class _Claim(NamedTuple, Generic[T]):
 
 def read_score(reply: str, scale: Scale, finish: str = "stop") -> float | None:
     """The score in a reply; None if it gives none, several, or a score outside the scale."""
-    text = _answer(reply, finish)
-    return _agreed(text, list(_scores(text, scale)), finish)
+    text = _plain_answer(reply, finish)
+    return _common_value(text, list(_score_claims(text, scale)), finish)
 
 
 def read_letter(reply: str, options: Mapping[str, str], finish: str = "stop") -> str | None:
     """The letter in a reply: an option's, or `NO_OPTION` for X or Z; None if it gives none, or several."""
-    text = _answer(reply, finish)
-    return _agreed(text, list(_letters(text, options)), finish)
+    text = _plain_answer(reply, finish)
+    return _common_value(text, list(_letter_claims(text, options)), finish)
 
 
-def quoted(reply: str, finish: str = "stop") -> str:
+def quote_reply(reply: str, finish: str = "stop") -> str:
     """The end of an unreadable reply in quotes, with a note if the reply was cut short."""
     is_cut = ending(finish) == "cut" or answer_of(reply).is_endless
     note = " (cut short: it used up its room)" if is_cut else ""
@@ -85,6 +85,7 @@ _RETHINKS = re.compile(
     r"|\bactually,?[ \t](?:it['’]s[ \t]|it[ \t]is[ \t])?(?-i:[A-Z])(?!\w)|等等|不对|重新考虑",
     re.IGNORECASE,
 )
+"""Words of second thoughts."""
 _SUPPOSES = re.compile(
     r"^\W{0,4}(?:had|were)\b|\b(?:if|unless|otherwise|example|e\.g|perfect|ideal|would have|could have)\b"
     r"|如果|假如|例如",
@@ -94,21 +95,23 @@ _SUPPOSES = re.compile(
 _DENIES = re.compile(
     r"\b(?:not|never|cannot|instead of|rather than|neither|nor)\b|n['’]t\b|不是|并非", re.IGNORECASE
 )
-_OTHER = re.compile(
+"""Words that deny a statement."""
+_REJECTS = re.compile(
     r"\b(?:wrong|incorrect|false|worst|other|previous|second[ -]best|least(?:[ \t]\w{1,20})?)[ \t]\Z"
     r"|不(?:应该?|能|会|要|可)?\Z",
     re.IGNORECASE,
 )
 """Words that reject the answer after them."""
 _CONCLUDES = re.compile(r"\b(?:so|therefore|thus|hence|accordingly)\b|因此|所以", re.IGNORECASE)
-_CLAUSE = re.compile(r"[,;，；]|\b(?:and|but)\b")
+_CLAUSE_BREAK = re.compile(r"[,;，；]|\b(?:and|but)\b")
 _MOST_QUOTED = 80
-_SENTENCE = re.compile(r"[.!?。！？]\s|\n")
+"""Characters of a reply's end that are quoted."""
+_SENTENCE_BREAK = re.compile(r"[.!?。！？]\s|\n")
 _BEFORE = 300
 """Characters before a claim to search for the start of its sentence."""
 
 
-def _answer(reply: str, finish: str) -> str:
+def _plain_answer(reply: str, finish: str) -> str:
     """The reply's text after its reasoning, in plain characters; "" for a filtered reply."""
     if ending(finish) == "filtered":
         return ""
@@ -116,7 +119,7 @@ def _answer(reply: str, finish: str) -> str:
     return _FENCE.sub("", _LATEX.sub(r"\1", text)).strip()
 
 
-def _agreed(text: str, claims: list[_Claim[T]], finish: str) -> T | None:
+def _common_value(text: str, claims: list[_Claim[T]], finish: str) -> T | None:
     """The common value of all claims; None if they differ, one is unreadable, or the reply has second thoughts."""
     if not claims or any(claim.value is None for claim in claims):
         return None
@@ -133,15 +136,15 @@ def _is_whole(text: str, claim: _Claim[Any]) -> bool:
     """Whether a claim in a reply that was cut short is complete, and comes before any explanation."""
     before = text[: claim.start]
     after = text[claim.end :].strip(" .*_`")
-    return bool(after) and len(before) <= _BEFORE and not _SENTENCE.search(before)
+    return bool(after) and len(before) <= _BEFORE and not _SENTENCE_BREAK.search(before)
 
 
-def _is_supposed(text: str, start: int) -> bool:
+def _is_denied_or_supposed(text: str, start: int) -> bool:
     """Whether the sentence before a claim makes it hypothetical, or denies it."""
-    sentence = _SENTENCE.split(text[max(0, start - _BEFORE) : start])[-1]
+    sentence = _SENTENCE_BREAK.split(text[max(0, start - _BEFORE) : start])[-1]
     argument = _CONCLUDES.split(sentence)[-1]
-    clause = _CLAUSE.split(argument)[-1]
-    return bool(_SUPPOSES.search(argument) or _DENIES.search(clause) or _OTHER.search(clause))
+    clause = _CLAUSE_BREAK.split(argument)[-1]
+    return bool(_SUPPOSES.search(argument) or _DENIES.search(clause) or _REJECTS.search(clause))
 
 
 # Characters around a number or letter.
@@ -155,7 +158,7 @@ _VAGUE = rf"(?P<vague>[<>≤≥~≈]=?{_BESIDE}{{0,4}})?"
 """A sign that makes a number inexact."""
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 _UNIT = r"(?:[ \t]?(?:points?|pts?|stars?|marks?|分)(?![A-Za-z]))"
-_TAIL = re.compile(
+_BEHIND_NUMBER = re.compile(
     rf"{_CLOSE}{{0,6}}(?P<percent>[ \t]?(?:%|percent\b|‰))"
     rf"|{_CLOSE}{{0,6}}[ \t]?[(\[]?(?:/|⁄|\bout[ \t]of\b|\bof\b)[ \t]?{_BESIDE}{{0,4}}(?P<most>{_NUMBER}){_UNIT}?"
     rf"|{_CLOSE}{{0,6}}[ \t]?(?P<other>(?:[-–—~,;&±+×→]|[=-]>|:(?=[0-9])"
@@ -164,17 +167,18 @@ _TAIL = re.compile(
     re.IGNORECASE,
 )
 """The text after a number: a percent sign, the maximum, another number, or a unit."""
-_DOUBTS = re.compile(
+_RETRACTS = re.compile(
     r"[*_`\"'”’)\]}$|,]{0,6}[ \t]?(?:\?|(?:if|unless|means?|when|would|but|however|although|though|maybe|perhaps"
     r"|represents?|indicates?)\b|如果|但|表示)"
     r"|[*_`]{0,3}\+|[ \t](?:or[ \t](?:so|more|less|higher|lower|above|below)|at[ \t](?:most|least))\b",
     re.IGNORECASE,
 )
 """Text that retracts a statement, or makes it one about the scale."""
-_ANOTHER = re.compile(rf"[^\n.;]{{0,60}}?[,;][ \t](?:and[ \t])?{_NUMBER}[ \t]?(?:for\b|\()")
+_ANOTHER_SCORE = re.compile(rf"[^\n.;]{{0,60}}?[,;][ \t](?:and[ \t])?{_NUMBER}[ \t]?(?:for\b|\()")
 """Another score after a score, for something else."""
-_END = re.compile(rf"{_UNIT}?{_CLOSE}{{0,8}}[ \t]*+[.。!;,]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
+_LINE_END = re.compile(rf"{_UNIT}?{_CLOSE}{{0,8}}[ \t]*+[.。!;,]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
 _MOST_WORD = r"(?<!max[ _])(?<!imum[ _])(?<!full )(?<!perfect )(?<!highest )(?<!possible )(?<!lowest )(?<!total )"
+"""Not behind words for the highest score."""
 _SCORE_WORD = (
     rf"(?<![A-Za-z]){_MOST_WORD}(?:score|rating|grade|mark|correctness)(?![A-Za-z])"
     r"|评分|得分|分数|打分"
@@ -183,11 +187,13 @@ _WHOSE = (
     r"(?:[ \t](?:of|for)(?:[ \t][A-Za-z]{1,15}){1,3}"
     r"(?:[ \t]between[ \t]BEGIN[ \t]\w{1,32}[ \t]and[ \t]END[ \t]\w{1,32})?)?"
 )
+"""The thing that a score is of: "of the answer between BEGIN and END"."""
 _SAID = (
     rf"(?:{_SCORE_WORD}){_CLOSE}{{0,6}}(?:[ \t]?\((?P<scale>[^()\n]{{0,40}})\))?{_WHOSE}{_CLOSE}{{0,6}}"
     rf"[ \t]*+(?::|=|\bis\b|\bshould[ \t]be\b|\bmust[ \t]be\b|\bwill[ \t]be\b|应为|是|为):?"
     rf"(?:[ \t](?:therefore|thus|then|hence|exactly))?{_AHEAD}{{0,8}}"
 )
+"""The beginning of "The score is 0.5"."""
 _GIVEN = (
     r"\bI(?:['’]d|['’]ll|[ \t]would|[ \t]will)?[ \t](?:give|assign|award|rate|score)(?:[ \t][A-Za-z]{1,15}){0,6}?"
     rf"[ \t](?:a|an|it|this|as|at|of){_AHEAD}{{1,6}}"
@@ -195,10 +201,12 @@ _GIVEN = (
     rf"[ \t](?:a|an|of){_AHEAD}{{1,6}}"
     rf"|\bI(?:['’]d|['’]ll|[ \t]would|[ \t]will)?[ \t](?:give|assign|award){_AHEAD}{{1,6}}"
 )
+"""The beginning of "I give it a 0.5" and "It deserves a 0.5"."""
 _SCALED = (
     rf"\bon[ \t]a[ \t]scale[ \t](?:of|from)[ \t]{_NUMBER}[ \t]?(?:to|-|–)[ \t]?{_NUMBER}{_CLOSE}{{0,4}}[ \t]?[:,]"
     rf"{_AHEAD}{{0,8}}"
 )
+"""The beginning of "On a scale of 0 to 1: 0.5"."""
 _CLAIMED_SCORE = re.compile(
     rf"(?:{_SAID}|{_GIVEN}|{_SCALED}){_VAGUE}(?P<number>{_NUMBER})", re.IGNORECASE
 )
@@ -207,6 +215,7 @@ _HEADING = (
     r"|(?:(?:your|my|the|final|overall)[ \t]){0,2}(?:(?:correctness[ \t])?(?:score|rating|grade|mark)|correctness"
     rf"|评分|得分|分数|打分){_CLOSE}{{0,6}}(?:[ \t]of)?(?:[ \t]?(?:[–—→]|-(?=[ \t])))?"
 )
+"""The heading of a score: "Final answer:", "Score"."""
 _OUTPUT_SCORE = re.compile(
     rf"^{_AHEAD}{{0,8}}(?:{_HEADING}){_AHEAD}{{0,8}}{_VAGUE}(?P<number>{_NUMBER})",
     re.IGNORECASE | re.MULTILINE,
@@ -222,10 +231,12 @@ _FITTING_SCORE = re.compile(
     r"(?=[.!]|[ \t]?(?:\n|\Z)|,?[ \t](?:because|since|as|here)\b)",
     re.IGNORECASE,
 )
+"""A judgement of a score: "A score of 0.5 is appropriate."."""
 _SCALE_TOLD = re.compile(
     rf"\b(?:scale|range)[ \t](?:(?:of|from)[ \t])?{_NUMBER}[ \t]?(?:to|-|–)[ \t]?(?P<most>{_NUMBER})",
     re.IGNORECASE,
 )
+"""The scale in a sentence, with its highest score."""
 _LAST_NUMBER = re.compile(r"([0-9]{1,20}(?:[.,][0-9]{1,20})?)[^0-9]{0,40}\Z")
 _NAMES = "score|rating|grade|mark|correctness|answer|final_answer|finalanswer|output|result"
 _TAGGED_SCORE = re.compile(
@@ -238,7 +249,7 @@ _OBJECT_SCORE = re.compile(
     rf"\{{\s*+[\"'](?!max|min|confidence|total)[^\"'\n]{{1,40}}[\"']\s*+:\s*+[\"']?{_VAGUE}(?P<number>{_NUMBER})[\"']?\s*+,?\s*+\}}"
 )
 _LINE_SCORE = re.compile(rf"^{_AHEAD}{{0,8}}{_VAGUE}(?P<number>{_NUMBER})", re.MULTILINE)
-_GOES_ON = re.compile(
+_EXPLANATION = re.compile(
     rf"{_UNIT}?{_CLOSE}{{0,6}}(?:[.:;,][ \t]|[ \t]?[(（—–]|[ \t]-[ \t]"
     r"|[ \t](?:because|since|as|for|due|the|this|it|explanation|reason|reasoning|rationale)\b|，|。|：)",
     re.IGNORECASE,
@@ -246,78 +257,80 @@ _GOES_ON = re.compile(
 """The text between a reply's first number and its explanation."""
 
 
-def _scores(text: str, scale: Scale) -> Iterator[_Claim[float]]:
+def _score_claims(text: str, scale: Scale) -> Iterator[_Claim[float]]:
     """Yields all claims of a score."""
     spoken = (_CLAIMED_SCORE, _FITTING_SCORE)
     for pattern in (*spoken, _TAGGED_SCORE, _BOXED_SCORE):
         for match in pattern.finditer(text):
-            is_supposed = pattern in spoken and _is_supposed(text, match.start())
-            claim = _number(text, match, scale)
+            is_supposed = pattern in spoken and _is_denied_or_supposed(text, match.start())
+            claim = _score_claim(text, match, scale)
             yield claim._replace(value=None) if is_supposed else claim
     if whole := _OBJECT_SCORE.fullmatch(text):
-        yield _number(text, whole, scale)
+        yield _score_claim(text, whole, scale)
     for pattern in (_OUTPUT_SCORE, _NAMED_SCORE):
         for match in pattern.finditer(text):
-            claim = _number(text, match, scale)
-            if _END.match(text, claim.end):
+            claim = _score_claim(text, match, scale)
+            if _LINE_END.match(text, claim.end):
                 yield claim
-    yield from _scores_of_lines(text, scale)
+    yield from _score_claims_of_lines(text, scale)
 
 
-def _scores_of_lines(text: str, scale: Scale) -> Iterator[_Claim[float]]:
+def _score_claims_of_lines(text: str, scale: Scale) -> Iterator[_Claim[float]]:
     """Yields numbers that are a whole line, and the number at the reply's start unless another line starts alike.
 
     Lines that start alike are a list, or describe the scale.
     """
     signs = Counter[str]()
     for match in _LINE_SCORE.finditer(text):
-        claim = _number(text, match, scale)
-        if _END.match(text, claim.end):
+        claim = _score_claim(text, match, scale)
+        if _LINE_END.match(text, claim.end):
             is_item = text.startswith(")", match.end()) and "(" not in match[0]
             yield claim._replace(value=None) if is_item else claim
-        elif explanation := _GOES_ON.match(text, claim.end):
+        elif explanation := _EXPLANATION.match(text, claim.end):
             signs[explanation[0].strip()] += 1
     first = _LINE_SCORE.match(text)
     if first is None:
         return
-    claim = _number(text, first, scale)
+    claim = _score_claim(text, first, scale)
     is_item = first["number"] == "1" and text.startswith((". ", ") "), claim.end)
-    explanation = _GOES_ON.match(text, claim.end)
+    explanation = _EXPLANATION.match(text, claim.end)
     is_only = explanation and not is_item and signs[explanation[0].strip()] == 1
-    if is_only or _DOUBTS.match(text, claim.end):
+    if is_only or _RETRACTS.match(text, claim.end):
         yield claim
 
 
-def _number(text: str, match: re.Match[str], scale: Scale) -> _Claim[float]:
+def _score_claim(text: str, match: re.Match[str], scale: Scale) -> _Claim[float]:
     """The claim of a number, by the text around it."""
     start, end = match.span("number")
-    number = _value(match["number"])
-    tail = _TAIL.match(text, end)
+    number = _number_value(match["number"])
+    tail = _BEHIND_NUMBER.match(text, end)
     if tail and tail["most"] is not None:
-        score = scale.score(number, _value(tail["most"]))
+        score = scale.score(number, _number_value(tail["most"]))
     elif tail and (tail["percent"] or tail["other"]):
         score = None
     else:
-        score = scale.score(number) if _fits(text, match, scale) else None
+        score = scale.score(number) if _allows_score(text, match, scale) else None
     end = tail.end() if tail else end
-    is_unsure = _DOUBTS.match(text, end) or _ANOTHER.match(text, end)
+    is_unsure = _RETRACTS.match(text, end) or _ANOTHER_SCORE.match(text, end)
     return _Claim(None if is_unsure else score, start, end)
 
 
-def _fits(text: str, match: re.Match[str], scale: Scale) -> bool:
+def _allows_score(text: str, match: re.Match[str], scale: Scale) -> bool:
     """Whether the text before a number allows it to be an exact score of this scale."""
     if match["vague"]:
         return False
     scale_text = match.groupdict().get("scale")
     highest = _LAST_NUMBER.search(scale_text) if scale_text else None
-    if highest and _value(highest[1]) != scale.high:
+    if highest and _number_value(highest[1]) != scale.high:
         return False
     place = match.start("number")
-    sentence = _SENTENCE.split(text[max(0, place - _BEFORE) : place])[-1]
-    return all(_value(scales["most"]) == scale.high for scales in _SCALE_TOLD.finditer(sentence))
+    sentence = _SENTENCE_BREAK.split(text[max(0, place - _BEFORE) : place])[-1]
+    return all(
+        _number_value(scales["most"]) == scale.high for scales in _SCALE_TOLD.finditer(sentence)
+    )
 
 
-def _value(number: str) -> float:
+def _number_value(number: str) -> float:
     """The number; its comma is a decimal comma unless it can separate thousands."""
     return float(number.replace(",", "" if _THOUSANDS.fullmatch(number) else "."))
 
@@ -325,6 +338,7 @@ def _value(number: str) -> float:
 _LETTER = r"(?P<letter>[A-Z])(?![\w+#&]|['’]\w)"
 _OPTION = r"(?:(?:option|choice|letter|response|选项)[ \t]?)"
 _HELD = rf"{_OPEN}{{0,8}}(?i:{_OPTION})?{_OPEN}{{0,4}}"
+"""The wrapping and the word before a letter: "**Option A"."""
 _ANSWER_WORD = (
     r"(?<![A-Za-z])(?:answer|output|choice|option|letter|selection|match|verdict|antwort|réponse|respuesta|resposta)"
     r"(?![A-Za-z])|答案|输出|选项|选择|정답|답|答え|ответ"
@@ -353,56 +367,63 @@ _OBJECT_LETTER = re.compile(
 _LINE_LETTER = re.compile(rf"^{_HELD}{_LETTER}(?![\"']\s?:)", re.MULTILINE)
 """A letter at the start of a line, unless it is a key of an object, as in {"A": 1, "B": 0}."""
 _LETTER_END = re.compile(rf"{_CLOSE}{{0,8}}[ \t]*+[.。!,;]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
-_WITH_TEXT = re.compile(
+_BEFORE_OPTION = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[.,:、。][ \t]?|[ \t]?\(|[ \t]-[ \t]|[ \t]?[–—][ \t]?|\)[ \t]?)?{_CLOSE}{{0,4}}[ \t]?"
 )
+"""What may stand between a letter and its option's text."""
 _NOT_ANOTHER = rf",?[ \t](?i:rather[ \t]than|instead[ \t]of|(?:and[ \t])?not)[ \t]{_HELD}[A-Z]\b"
-_STATED = re.compile(
+"""Words that reject another letter: "rather than B"."""
+_BEHIND_LETTER = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[ \t]*+(?:\Z|\n)|[.,;:!。，、；)]|[ \t]?[(（—–]|[ \t]-[ \t]"
     rf"|[ \t](?i:because|since|as|for|which|with|due)[ \t]\S|<|\{{|{_NOT_ANOTHER})"
 )
 """The text after a letter that words introduce: not a word that would make `A` an article."""
-_LINE_STATED = re.compile(
+_BEHIND_LETTER_OF_LINE = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[.:)][ \t]|[、：]|[ \t]?[(（—–]|[ \t]-[ \t]|,?[ \t](?i:because|since|as)[ \t]\S|,?[ \t]?因为"
     rf"|{_NOT_ANOTHER})"
 )
+"""The text after a letter at the start of a line, if the letter is stated."""
 _TWO_LETTERS = re.compile(
     rf"{_CLOSE}{{0,6}}[ \t]?(?:[,;][ \t]?|[/|]|&|\+"
     rf"|(?i:,?\s?\(?\b(?:or|and|possibly|maybe|perhaps|to|through|over|vs\.?|versus)(?!\w))"
     rf"|[-–—~→>]|、|或|和|还是|[ \t])[ \t]?{_HELD}"
     rf"(?P<other>[A-Z])(?![\w'’-])"
 )
+"""Another letter beside a letter: "A or B"."""
 _TWO_ALONE = re.compile(
     rf"{_CLOSE}{{0,4}}(?:[.:][ \t]|(?=[(\[])){_HELD}(?P<other>[A-Z]){_CLOSE}{{0,4}}[.]?[ \t]*+(?:\n|\Z)"
 )
-_LABEL = re.compile(r"[\s,;/|(]\(?(?P<letter>[A-Z])(?:[.):]|[ \t]\()")
+"""Another letter behind a letter and a full stop, at the end of the line: "A. B"."""
+_NEXT_LABEL = re.compile(r"[\s,;/|(]\(?(?P<letter>[A-Z])(?:[.):]|[ \t]\()")
 """A letter before the text of an option."""
 _JOINS = re.compile(r"[\s,;/|&]{0,4}(?:\b(?:or|and|vs\.?|versus))?[\s/|&]{0,4}\Z", re.IGNORECASE)
 """The text between two options."""
 _WRONG_BEHIND = re.compile(
     rf"{_CLOSE}{{0,6}}[ \t]?[:(–—-]?[ \t]?(?:wrong|incorrect|false)\b", re.IGNORECASE
 )
+"""Words that call a letter wrong."""
 _NONE_LETTERS = "XZ"
+"""Letters of no option: see `NO_OPTION`."""
 _MOST_OPTION = 500
 """Most characters of an option's text after its letter."""
 
 
-def _letters(text: str, options: Mapping[str, str]) -> Iterator[_Claim[str]]:
+def _letter_claims(text: str, options: Mapping[str, str]) -> Iterator[_Claim[str]]:
     """Yields all claims of a letter."""
     spoken = (_CLAIMED_LETTER, _BEST_LETTER)
     for pattern in (*spoken, _TAGGED_LETTER, _BOXED_LETTER):
         for match in pattern.finditer(text):
-            claim = _option(text, match, options)
+            claim = _letter_claim(text, match, options)
             if pattern is _CLAIMED_LETTER and not _is_stated(text, match, options):
                 continue
-            is_supposed = pattern in spoken and _is_supposed(text, match.start())
+            is_supposed = pattern in spoken and _is_denied_or_supposed(text, match.start())
             yield claim._replace(value=None) if is_supposed else claim
     if whole := _OBJECT_LETTER.fullmatch(text):
-        yield _option(text, whole, options)
-    yield from _letters_of_lines(text, options)
+        yield _letter_claim(text, whole, options)
+    yield from _letter_claims_of_lines(text, options)
 
 
-def _letters_of_lines(text: str, options: Mapping[str, str]) -> Iterator[_Claim[str]]:
+def _letter_claims_of_lines(text: str, options: Mapping[str, str]) -> Iterator[_Claim[str]]:
     """Yields letters that are a whole line, the letter at the reply's start, and letters before their option's text.
 
     If lines start with several letters, they list the options.
@@ -411,30 +432,34 @@ def _letters_of_lines(text: str, options: Mapping[str, str]) -> Iterator[_Claim[
     for match in _LINE_LETTER.finditer(text):
         end = match.end("letter")
         if _LETTER_END.match(text, end):
-            yield _option(text, match, options)
-        elif _LINE_STATED.match(text, end) or _option_behind(text, match, options):
+            yield _letter_claim(text, match, options)
+        elif _BEHIND_LETTER_OF_LINE.match(text, end) or _option_with_text(text, match, options):
             line_starts.append(match)
         elif _TWO_LETTERS.match(text, end) and match.start() == 0:
-            yield _option(text, match, options)
+            yield _letter_claim(text, match, options)
     if len({match["letter"] for match in line_starts}) != 1:
         return
     for match in line_starts:
-        if match.start() == 0 or _option_behind(text, match, options) == match["letter"]:
-            yield _option(text, match, options)
+        if match.start() == 0 or _option_with_text(text, match, options) == match["letter"]:
+            yield _letter_claim(text, match, options)
 
 
 def _is_stated(text: str, match: re.Match[str], options: Mapping[str, str]) -> bool:
     """Whether a letter after introducing words is a letter, not an article or the start of a name."""
     end = match.end("letter")
-    alone = _STATED.match(text, end) or _TWO_LETTERS.match(text, end) or _DOUBTS.match(text, end)
-    return bool(alone) or _option_behind(text, match, options) == match["letter"]
+    alone = (
+        _BEHIND_LETTER.match(text, end)
+        or _TWO_LETTERS.match(text, end)
+        or _RETRACTS.match(text, end)
+    )
+    return bool(alone) or _option_with_text(text, match, options) == match["letter"]
 
 
-def _option(text: str, match: re.Match[str], options: Mapping[str, str]) -> _Claim[str]:
+def _letter_claim(text: str, match: re.Match[str], options: Mapping[str, str]) -> _Claim[str]:
     """The claim of a letter; unreadable if another option's text, or another letter, follows it."""
     start, end = match.span("letter")
     letter = match["letter"]
-    behind = _option_behind(text, match, options)
+    behind = _option_with_text(text, match, options)
     rivals = {*options, *_NONE_LETTERS}
     if behind == letter:
         rivals = {*options}
@@ -442,9 +467,9 @@ def _option(text: str, match: re.Match[str], options: Mapping[str, str]) -> _Cla
     is_unclear = (
         (other is not None and other["other"] in rivals - {letter})
         or (behind and behind != letter)
-        or _lists(text, match, options)
+        or _has_next_option(text, match, options)
         or _WRONG_BEHIND.match(text, end)
-        or _DOUBTS.match(text, end)
+        or _RETRACTS.match(text, end)
     )
     value = None
     if not is_unclear and letter in options:
@@ -454,25 +479,27 @@ def _option(text: str, match: re.Match[str], options: Mapping[str, str]) -> _Cla
     return _Claim(value, start, end)
 
 
-def _lists(text: str, match: re.Match[str], options: Mapping[str, str]) -> bool:
+def _has_next_option(text: str, match: re.Match[str], options: Mapping[str, str]) -> bool:
     """Whether another letter with its option follows a letter's option on the same line."""
-    separator = _WITH_TEXT.match(text, match.end("letter"))
+    separator = _BEFORE_OPTION.match(text, match.end("letter"))
     rest = _rest_of_line(text, separator.end()) if separator else ""
-    next_label = _LABEL.search(rest)
+    next_label = _NEXT_LABEL.search(rest)
     if next_label is None or next_label["letter"] not in options:
         return False
-    text_between = _plain(_JOINS.sub("", rest[: next_label.start()]))
+    text_between = _plain_option(_JOINS.sub("", rest[: next_label.start()]))
     is_share = not any(sign.isalpha() for sign in text_between)
-    return is_share or text_between == _plain(options.get(match["letter"], ""))
+    return is_share or text_between == _plain_option(options.get(match["letter"], ""))
 
 
-def _option_behind(text: str, match: re.Match[str], options: Mapping[str, str]) -> str:
+def _option_with_text(text: str, match: re.Match[str], options: Mapping[str, str]) -> str:
     """The letter of the option with exactly the text after a letter on its line; "" if there is none."""
-    separator = _WITH_TEXT.match(text, match.end("letter"))
+    separator = _BEFORE_OPTION.match(text, match.end("letter"))
     if separator is None:
         return ""
-    rest = _plain(_rest_of_line(text, separator.end()))
-    letters = [letter for letter, option in options.items() if rest and _plain(option) == rest]
+    rest = _plain_option(_rest_of_line(text, separator.end()))
+    letters = [
+        letter for letter, option in options.items() if rest and _plain_option(option) == rest
+    ]
     if match["letter"] in letters:
         return match["letter"]
     return letters[0] if letters else ""
@@ -482,5 +509,5 @@ def _rest_of_line(text: str, start: int) -> str:
     return text[start : start + _MOST_OPTION].partition("\n")[0]
 
 
-def _plain(text: str) -> str:
+def _plain_option(text: str) -> str:
     return text.strip().strip("*_`\"'”’.。)]}$,").strip().casefold()

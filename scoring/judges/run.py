@@ -26,11 +26,12 @@ from scoring.judges.spec import (
 )
 
 PASSES = 2
+"""Times that a task with a failed call is tried."""
 MARGIN = 3
 """The most that a run may cost, as a multiple of its estimate: a higher cost needs a new consent."""
 UNREADABLE_IN_A_ROW = 10
 """Unreadable new replies in a row, over all tasks, that stop a run."""
-_UNREADABLE = 3
+_UNREADABLE_WITHOUT_MONEY = 3
 """The same for a run that has used up its money."""
 _MOST_QUOTED = 100
 """Most characters quoted from a reply."""
@@ -119,16 +120,19 @@ def quote_tasks(
     If a cached reply could not be read, the call that follows it is counted.
     """
     calls: dict[str, tuple[Ask, ...]] = {}
+    """By key, a new call and those that may follow it."""
     cached = 0
     walks = [walk for walk in map(_Walk, tasks) if walk.asks]
     while walks:
-        keyed = grouped((walk.key(spec, address, owner), walk) for walk in walks)
+        walks_by_key = grouped((walk.key(spec, address, owner), walk) for walk in walks)
         walks = []
-        for key, reply in cache.known(keyed) if cache else ():
-            walks += [walk for walk in keyed.pop(key) if walk.advance(reply)]
+        cached_replies = [*cache.cached_replies(walks_by_key)] if cache else []
+        for key, reply in cached_replies:
+            walks += [walk for walk in walks_by_key.pop(key) if walk.advance(reply)]
             cached += 1
-        for key, uncached in keyed.items():
-            calls[key] = max([calls.get(key, ()), *(walk.asks for walk in uncached)], key=len)
+        for key, uncached_walks in walks_by_key.items():
+            possible_asks = [walk.asks for walk in uncached_walks]
+            calls[key] = max([calls.get(key, ()), *possible_asks], key=len)
     first_asks = [asks[0] for asks in calls.values()]
     prompt = sum(estimated_tokens(ask.messages) for ask in first_asks)
     completion = sum(likely_completion(spec, ask) for ask in first_asks)
@@ -157,7 +161,7 @@ def known_outcomes(
         try:
             ask = next(asking)
             while True:
-                key = reply_key(spec, address, owner, _seeded(ask, task), task.run, ordinal)
+                key = reply_key(spec, address, owner, _with_seed(ask, task), task.run, ordinal)
                 reply = cache.get(key)
                 if reply is None:
                     break
@@ -186,7 +190,7 @@ class _Walk:
     """A task that advances through known replies; `asks` are its next call and those that may follow."""
 
     def __init__(self, task: Task) -> None:
-        self.asks = _asks(task)
+        self.asks = _possible_asks(task)
         self._task = task
         self._asking: Generator[Ask, Reply, object] | None = None
         self._ordinal = 0
@@ -200,7 +204,7 @@ class _Walk:
             self._asking = self._task.begin()
             next(self._asking)
         try:
-            ask = _seeded(self._asking.send(reply), self._task)
+            ask = _with_seed(self._asking.send(reply), self._task)
         except StopIteration:
             return False
         self.asks = (ask, *self.asks[2:])
@@ -219,18 +223,17 @@ class _TrialTasks:
         self._changed = asyncio.Condition()
         self._is_over = False
         self._begun = 0
-        """Running tasks, and those that could not be read."""
+        """Number of tasks that run or could not be read."""
         self._unread = 0
+        """Number of tasks that could not be read."""
 
-    async def turn(self, is_first: bool) -> None:
-        """Waits until a task may start, if this is its first call."""
-        if not is_first:
-            return
+    async def wait_turn(self) -> None:
+        """Waits until another task may make its first call."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._is_over or self._begun < self._tasks)
             self._begun += 1
 
-    async def unread(self) -> bool:
+    async def count_unread(self) -> bool:
         """Counts a task that could not be read; returns whether no task could be read."""
         async with self._changed:
             self._unread += 1
@@ -258,21 +261,38 @@ class _SharedCall:
     reply: Reply | None = None
 
 
-def _asks(task: Task) -> tuple[Ask, ...]:
+def _possible_asks(task: Task) -> tuple[Ask, ...]:
     """All calls that a task makes if no reply can be read."""
     asking = task.begin()
     asks = list[Ask]()
     try:
         ask = next(asking)
         while True:
-            asks.append(_seeded(ask, task))
+            asks.append(_with_seed(ask, task))
             ask = asking.send(Reply(("",) * ask.samples, ("stop",) * ask.samples, 0, 0, ""))
     except StopIteration:
         return tuple(asks)
 
 
-def _seeded(ask: Ask, task: Task) -> Ask:
-    return replace(ask, seed=task.run) if task.seeded and ask.samples == 1 else ask
+def _with_seed(ask: Ask, task: Task) -> Ask:
+    """The ask with the run as its seed, if the task sends one; several samples of one call serve all runs."""
+    if task.seeded and ask.samples == 1:
+        return replace(ask, seed=task.run)
+    return ask
+
+
+class _TaskResult(NamedTuple, Generic[T]):
+    """A task's outcome, and whether it needed a call to the judge."""
+
+    outcome: T
+    is_fresh: bool
+
+
+class _SharedReply(NamedTuple):
+    """A reply, and whether this task made the call: other tasks wait for equal calls."""
+
+    reply: Reply
+    is_new: bool
 
 
 @dataclass
@@ -299,10 +319,10 @@ class _Run(Generic[T]):
         for _ in range(PASSES):
             failed: list[JudgeFailed] = []
             left = [place for place in range(len(self._tasks)) if place not in self._outcomes]
-            places = iter(left)
+            shared_places = iter(left)
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(self._judge.pace.concurrency, len(left))):
-                    group.create_task(self._work(places, failed))
+                    group.create_task(self._work(shared_places, failed))
             if self._ended:
                 raise self._ended
             if not failed:
@@ -312,13 +332,16 @@ class _Run(Generic[T]):
             f"{missing:,} of {len(self._tasks):,} grades are missing. Resume later. The last error: {failed[-1]}"
         )
 
-    async def _work(self, left: Iterator[int], failed: list[JudgeFailed]) -> None:
-        """Runs one task after the other; after a fatal error all workers stop at the end of their current call."""
-        for place in left:
+    async def _work(self, shared_places: Iterator[int], failed: list[JudgeFailed]) -> None:
+        """Runs one task after the other, by places that all workers share, and adds the errors of failed ones.
+
+        After a fatal error all workers stop at the end of their current call.
+        """
+        for place in shared_places:
             if self._ended:
                 return
             try:
-                outcome, fresh = await self._done(self._tasks[place])
+                result = await self._run_task(self._tasks[place])
             except JudgeFailed as error:
                 failed.append(error)
                 continue
@@ -326,25 +349,25 @@ class _Run(Generic[T]):
                 self._ended = self._ended or error
                 await self._trial.end()
                 return
-            self._outcomes[place] = outcome
-            self._fresh += fresh
+            self._outcomes[place] = result.outcome
+            if result.is_fresh:
+                self._fresh += 1
             self._tell(self._progress())
 
     def _progress(self, waits: str = "") -> Progress:
         return Progress(len(self._outcomes), len(self._tasks), self._fresh, waits)
 
-    async def _done(self, task: Task[T]) -> tuple[T, bool]:
-        """The outcome, and whether it needed a call to the judge."""
+    async def _run_task(self, task: Task[T]) -> _TaskResult[T]:
         asking = task.begin()
         ordinal = 0
-        fresh = False
-        new: Reply | None = None
+        is_fresh = False
+        new_reply: Reply | None = None
         """The last reply, unless it is cached."""
         try:
             ask = next(asking)
             while True:
-                self._note(new, is_read=False)
-                ask = _seeded(ask, task)
+                self._count_reply(new_reply, is_read=False)  # else it wouldn't be asked again
+                ask = _with_seed(ask, task)
                 judge = self._judge
                 key = reply_key(
                     judge.spec, judge.address.address, judge.address.owner, ask, task.run, ordinal
@@ -352,45 +375,49 @@ class _Run(Generic[T]):
                 # before the cache is read, so that a reply is found either there or in the call
                 call = self._calls.setdefault(key, _SharedCall())
                 reply = await asyncio.to_thread(self._cache.get, key)
-                new = None
+                new_reply = None
                 if reply is None:
-                    await self._trial.turn(is_first=not fresh)
-                    fresh = True
-                    reply, new = await self._asked_once(ask, key, call)
+                    if not is_fresh:
+                        await self._trial.wait_turn()
+                    is_fresh = True
+                    shared = await self._ask_once(ask, key, call)
+                    reply = shared.reply
+                    new_reply = reply if shared.is_new else None
                 ask = asking.send(reply)
                 ordinal += 1
         except StopIteration as end:
             is_read = task.is_read(end.value)
-            self._note(new, is_read)
-            if fresh:
+            self._count_reply(new_reply, is_read)
+            if is_fresh:
                 await self._count_task(is_read)
-            return end.value, fresh
+            return _TaskResult(end.value, is_fresh)
         except JudgeFailed:
             await self._trial.drop()
             raise
         except AskRefused as error:
             await self._trial.drop()
-            return task.refused(str(error)), fresh
+            return _TaskResult(task.refused(str(error)), is_fresh)
 
     async def _count_task(self, is_read: bool) -> None:
         """Counts a task as read or unread. Raises JudgeUnreadable if none of the first tasks was read."""
         if is_read:
             await self._trial.end()
-        elif await self._trial.unread():
-            raise _unreadable(self._judge.spec.model, self._unread)
+        elif await self._trial.count_unread():
+            raise _unreadable_error(self._judge.spec.model, self._unread)
 
-    async def _asked_once(
-        self, ask: Ask, key: str, call: _SharedCall
-    ) -> tuple[Reply, Reply | None]:
-        """The reply, and the same reply if it is new, else None. Equal calls at the same time are made only once."""
+    async def _ask_once(self, ask: Ask, key: str, call: _SharedCall) -> _SharedReply:
+        """Makes a call, or waits for an equal one that another task makes at the same time."""
         async with call.lock:
             if call.reply:
-                return call.reply, None
+                return _SharedReply(call.reply, is_new=False)
             call.reply = await self._ask(ask, key)
-            return call.reply, call.reply
+            return _SharedReply(call.reply, is_new=True)
 
-    def _note(self, reply: Reply | None, is_read: bool) -> None:
-        """Counts unreadable new replies. Raises JudgeUnreadable at too many in a row."""
+    def _count_reply(self, reply: Reply | None, is_read: bool) -> None:
+        """Counts unreadable new replies, one after the other; None is no new reply.
+
+        Raises JudgeUnreadable at too many in a row.
+        """
         if reply is None:
             return
         if is_read:
@@ -398,7 +425,7 @@ class _Run(Generic[T]):
             return
         self._unread.append(next(iter(reply.texts), ""))
         if len(self._unread) >= UNREADABLE_IN_A_ROW:
-            raise _unreadable(self._judge.spec.model, self._unread)
+            raise _unreadable_error(self._judge.spec.model, self._unread)
 
     async def _ask(self, ask: Ask, key: str) -> Reply:
         """Asks the judge and caches the reply; waits while the missing money is only reserved."""
@@ -409,25 +436,26 @@ class _Run(Generic[T]):
             try:
                 reply = await self._judge.ask(ask)
             except BudgetError as error:
-                if not error.is_temporary and len(self._unread) >= _UNREADABLE:
-                    raise _unreadable(self._judge.spec.model, self._unread) from error
+                if not error.is_temporary and len(self._unread) >= _UNREADABLE_WITHOUT_MONEY:
+                    raise _unreadable_error(self._judge.spec.model, self._unread) from error
                 if not error.is_temporary:
                     raise
                 waits += 1
                 if waits > _REPORTED_AFTER:
-                    self._tell(self._progress(_for_money(error)))
+                    self._tell(self._progress(_money_wait(error)))
                 await asyncio.sleep(RESERVE_SECONDS)
             else:
                 return await asyncio.to_thread(self._cache.put, key, reply)
 
 
-def _for_money(error: BudgetError) -> str:
+def _money_wait(error: BudgetError) -> str:
+    """The rest of a sentence that begins with "it waits"."""
     if error.until is None:
         return "for money that other calls hold"
     return f"for money that other calls hold, until {error.until:%H:%M} UTC at the latest"
 
 
-def _unreadable(model: str, replies: Sequence[str]) -> JudgeUnreadable:
+def _unreadable_error(model: str, replies: Sequence[str]) -> JudgeUnreadable:
     """The error of a judge with only unreadable replies, with up to two different replies as examples."""
     distinct = list(dict.fromkeys(replies))[:2]
     examples = " and ".join(repr(reply.strip()[:_MOST_QUOTED]) for reply in distinct)

@@ -28,17 +28,17 @@ _Dollars = Annotated[
     str, cell("US dollars for a million tokens, as in 2.50", holds=_DOLLARS.fullmatch)
 ]
 _EDITION = re.compile(r"(?:-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|-preview(?:-\d{2}-\d{2})?)$")
-_PER_MESSAGE = 4
-_PER_PROMPT = 3
+_TOKENS_PER_MESSAGE = 4
+_TOKENS_PER_PROMPT = 3
 """Tokens of a chat's own markup, as OpenAI counts them."""
-_TYPICAL = 0.25
+_LIKELY_SHARE = 0.25
 """Assumed share of the reply's room that a judge uses; the first replies correct it."""
-_THOUGHT = 300
+_LIKELY_THOUGHT = 300
 """Assumed hidden tokens of a reply; the first replies correct it."""
-_TEMPLATE = 10
+_TEMPLATE_FACTOR = 10
 """Factor by which another server's chat template may add more markup."""
-_PER_PICTURE = 1_200
-_MOST_PER_PICTURE = 40_000
+_TOKENS_PER_PICTURE = 1_200
+_MOST_TOKENS_PER_PICTURE = 40_000
 """Tokens per image: typical, and at most as OpenAI's small models count them (36,835 for gpt-4o-mini)."""
 
 
@@ -77,7 +77,9 @@ class Ask:
     reply_tokens: int = 16
     """Maximum tokens of the visible reply; a reasoning judge gets its own room on top."""
     samples: int = 1
+    """Number of replies that are asked for in one call."""
     schema: str | None = None
+    """JSON schema of the reply, for a judge that accepts one."""
     seed: int | None = None
     """Run number, set by the task runner; sent to a judge that accepts a seed."""
     likely_tokens: int | None = None
@@ -96,6 +98,7 @@ class Reply:
 
 
 def prompt_text(name: str) -> str:
+    """The text of one of our files of prompts."""
     return (PROMPTS / name).read_text("utf-8")
 
 
@@ -126,12 +129,14 @@ Grading: TypeAlias = Generator[Ask, Reply, Grade]
 
 @dataclass(frozen=True)
 class JudgeSpec:
-    """A judge model with the fields that it accepts."""
+    """A judge model, and which fields of a request it accepts."""
 
     model: str
     temperature: bool
     tokens: TokensField
+    """The field for the most tokens of a reply."""
     samples: bool
+    """Whether one call may ask for several replies."""
     seed: bool
     json_schema: bool
     reasoning_tokens: int
@@ -140,42 +145,58 @@ class JudgeSpec:
     """None: unknown, so that only the key's owner may spend on it."""
 
 
-UNNAMED = JudgeSpec("", True, "max_tokens", True, True, False, 0, None)
+UNNAMED = JudgeSpec(
+    model="",
+    temperature=True,
+    tokens="max_tokens",
+    samples=True,
+    seed=True,
+    json_schema=False,
+    reasoning_tokens=0,
+    price=None,
+)
 """A placeholder for an unnamed or unknown judge, so that a file can be checked and its calls counted."""
 
 
 def estimated_tokens(messages: Sequence[Message]) -> int:
     """An estimate of the messages' tokens: one for four ASCII characters, and one for any other character."""
-    texts = "".join(message.text for message in messages)
-    wide = len(texts) - len(texts.encode("ascii", "ignore"))
-    pictures = _PER_PICTURE * sum(len(message.pictures) for message in messages)
-    return (len(texts) - wide) // 4 + wide + pictures + _PER_MESSAGE * len(messages) + _PER_PROMPT
+    text = "".join(message.text for message in messages)
+    ascii_characters = len(text.encode("ascii", "ignore"))
+    other_characters = len(text) - ascii_characters
+    picture_count = sum(len(message.pictures) for message in messages)
+    tokens = ascii_characters // 4 + other_characters
+    tokens += _TOKENS_PER_PICTURE * picture_count
+    return tokens + _TOKENS_PER_MESSAGE * len(messages) + _TOKENS_PER_PROMPT
 
 
 def most_tokens(messages: Sequence[Message]) -> int:
     """An upper bound of the messages' tokens: no token is shorter than a byte."""
-    written = sum(len(message.text.encode("utf-8", "replace")) for message in messages)
-    written += _MOST_PER_PICTURE * sum(len(message.pictures) for message in messages)
-    return written + _TEMPLATE * (_PER_MESSAGE * len(messages) + _PER_PROMPT)
+    tokens = sum(len(message.text.encode("utf-8", "replace")) for message in messages)
+    tokens += _MOST_TOKENS_PER_PICTURE * sum(len(message.pictures) for message in messages)
+    return tokens + _TEMPLATE_FACTOR * (_TOKENS_PER_MESSAGE * len(messages) + _TOKENS_PER_PROMPT)
 
 
 def likely_completion(spec: JudgeSpec, ask: Ask) -> int:
     """An estimate of the reply's tokens, with the hidden tokens of a reasoning model for so short a task."""
-    hidden = min(_THOUGHT, spec.reasoning_tokens)
-    likely = ask.reply_tokens * _TYPICAL if ask.likely_tokens is None else ask.likely_tokens
-    return math.ceil(ask.samples * (likely + hidden))
+    hidden = min(_LIKELY_THOUGHT, spec.reasoning_tokens)
+    visible: float = ask.reply_tokens * _LIKELY_SHARE
+    if ask.likely_tokens is not None:
+        visible = ask.likely_tokens
+    return math.ceil(ask.samples * (visible + hidden))
 
 
 def most_completion(spec: JudgeSpec, ask: Ask) -> int:
+    """An upper bound of the reply's tokens."""
     return ask.samples * (ask.reply_tokens + spec.reasoning_tokens)
 
 
 def most_cost(spec: JudgeSpec, ask: Ask) -> int:
+    """An upper bound of the call's cost, in millionths of a US dollar."""
     prompt = most_tokens(ask.messages) + len((ask.schema or "").encode())
     return cost(spec.price, prompt, most_completion(spec, ask))
 
 
-def request(
+def request_body(
     spec: JudgeSpec, ask: Ask, url: Callable[[ShownImage], str] = lambda picture: picture.name
 ) -> dict[str, Any]:
     """The body of the call: everything that shapes the reply, and only fields that the model accepts.
@@ -222,10 +243,13 @@ def response_format(schema: str) -> dict[str, Any]:
 
 @cache
 def known_judges() -> Mapping[str, JudgeSpec]:
-    return MappingProxyType({spec.model: spec for spec in map(_known, read_records(_JUDGES))})
+    """The judges of our own list by model."""
+    return MappingProxyType(
+        {spec.model: spec for spec in map(_judge_of_record, read_records(_JUDGES))}
+    )
 
 
-def _known(record: Record) -> JudgeSpec:
+def _judge_of_record(record: Record) -> JudgeSpec:
     """The judge of a row of the judges' file; pydantic reads "yes" and "no"."""
     price = list_price(str(record.values["model"]))
     return TypeAdapter(JudgeSpec).validate_python({**record.values, "price": price})
@@ -246,9 +270,9 @@ def list_price(model: str) -> Price | None:
 
     A variant such as "gpt-4o:free" has a different price, which is not on the list.
     """
-    bare = model.strip().lower().rsplit("/", 1)[-1].split("@")[0]
-    undated = _EDITION.sub("", bare)
-    for name in (bare, undated, undated.replace(".", "-")):
+    bare_name = model.strip().lower().rsplit("/", 1)[-1].split("@")[0]
+    undated = _EDITION.sub("", bare_name)
+    for name in (bare_name, undated, undated.replace(".", "-")):
         if name in _list_prices():
             return _list_prices()[name]
     return None
@@ -269,5 +293,6 @@ def read_prices(path: Path) -> Mapping[str, Price]:
 
 
 def with_price(spec: JudgeSpec, prices: Mapping[str, Price]) -> JudgeSpec:
-    """The judge with its own price, or else its list price; `prices` come first."""
-    return replace(spec, price=prices.get(spec.model) or spec.price or list_price(spec.model))
+    """The judge with its price in `prices`, else its own, else its list price."""
+    price = prices.get(spec.model) or spec.price or list_price(spec.model)
+    return replace(spec, price=price)

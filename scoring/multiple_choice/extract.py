@@ -12,7 +12,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 from arena.inference.messages import ending
 from scoring.judges.injection import neutralise
-from scoring.judges.replies import LIKELY, NO_OPTION, ROOM, quoted, read_letter
+from scoring.judges.replies import LIKELY, NO_OPTION, ROOM, quote_reply, read_letter
 from scoring.judges.spec import Ask, JudgeSpec, Message, Reply, closed_schema, prompt_text
 from scoring.multiple_choice.paper import mmbench_decision, mmt_decision
 from scoring.multiple_choice.phrases import HAN
@@ -213,5 +213,5 @@ def _unread_clue(question: ChoiceQuestion, protocol: Protocol, last: str, finish
         return Clue(Rule.RANDOM, letter, f"seed {SEED}; the judge said {last!r:.80}")
     if protocol == "mmt-paper":
         return Clue(Rule.ASSIGNED_NONE, none_of(question.options), f"the judge said {last!r:.80}")
-    span = quoted(last, finish) if ending(finish) == "cut" else last[:200]
+    span = quote_reply(last, finish) if ending(finish) == "cut" else last[:200]
     return Clue(Rule.UNREAD, None, span)

@@ -7,14 +7,15 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Literal, TypeVar, get_args
+from typing import Generic, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import StrictInt
 
 from arena.io.tables import Record, RowsError
 from arena.types import grouped
+from scoring.multiple_choice.columns import lettered_options, option_columns, unambiguous_columns
 from scoring.multiple_choice.coordinates import Unit
 from scoring.multiple_choice.option_texts import (
     LIST_COLUMNS,
@@ -29,7 +30,6 @@ from scoring.multiple_choice.types import (
     LETTERS,
     MODES,
     PASS,
-    USUAL_LETTERS,
     Answered,
     ChoiceQuestion,
     ChosenBy,
@@ -50,8 +50,7 @@ _PREDICTIONS = ("prediction", "pred", "response", "output", "model_answer")
 _INDEXES = ("index", "id", "question_id", "idx")
 _MODELS = ("model", "model_id", "model_name")
 _GROUPS = ("l2_category", "l2", "meta_task")
-_GAPS = re.compile(r"[\s-]+")
-_WHOLE = re.compile(r"\d{1,12}(?:\.0*)?|\d(?:\.\d{1,11})?[eE]\+?\d{1,2}", re.ASCII)
+_WHOLE_NUMBER = re.compile(r"\d{1,12}(?:\.0*)?|\d(?:\.\d{1,11})?[eE]\+?\d{1,2}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,40 +84,46 @@ class ReadFile(Generic[T]):
         return not any(problem.blocks == "scoring" for problem in self.problems)
 
 
-def read_questions(
-    records: Iterable[Record],
-) -> tuple[dict[int, ChoiceQuestion], tuple[Problem, ...]]:
-    """A benchmark's own questions by index, and their problems; predictions are not needed."""
+class ReadQuestions(NamedTuple):
+    """A benchmark's own questions, read completely."""
+
+    by_index: dict[int, ChoiceQuestion]
+    problems: tuple[Problem, ...]
+
+
+def read_questions(records: Iterable[Record]) -> ReadQuestions:
+    """Reads a benchmark's own questions; predictions are not needed."""
     reader = _Reader(None, with_predictions=False)
     for record in records:
         reader.take(record)
-    problems = reader.finished()
-    return {row.question.index: row.question for row in reader.rows}, problems
+    problems = reader.finish()
+    return ReadQuestions({row.question.index: row.question for row in reader.rows}, problems)
 
 
 def read_choices(
     records: Iterable[Record], questions: Mapping[int, ChoiceQuestion] | None = None
 ) -> ReadFile[Answered]:
-    """A file's answers; `questions` are needed if the file has no options.
+    """Reads a file's answers; `questions` by index are needed if the file has no options.
 
     A row without an index is matched to the questions by its text or, without questions, numbered.
+    Raises RowsError for ambiguous columns, and for a cell that is no text.
     """
     reader = _Reader(questions, with_predictions=True)
     for record in records:
         reader.take(record)
-    problems = reader.finished()
+    problems = reader.finish()
     return ReadFile(
         rows=tuple(reader.rows),
         problems=problems,
-        model=_only(reader.models),
-        mode=_only(reader.modes),
-        chosen_by="likelihood" if reader.weighed else "text",
+        model=_only_name(reader.models),
+        mode=_only_name(reader.modes),
+        chosen_by="likelihood" if reader.likelihood_rows else "text",
         reworded=reader.reworded,
     )
 
 
-def _only(names: Iterable[str]) -> str:
-    """The only name; "" if there are none or several."""
+def _only_name(names: Iterable[str]) -> str:
+    """The only one of distinct names; "" if there are none or several."""
     distinct = list(names)
     return distinct[0] if len(distinct) == 1 else ""
 
@@ -132,7 +137,7 @@ class _Reader:
         self.rows: list[Answered] = []
         self.models: set[str] = set()
         self.modes: set[str] = set()
-        self.weighed = 0
+        self.likelihood_rows = 0
         """Rows with an option chosen by likelihood."""
         self.reworded = 0
         self._questions = questions
@@ -141,23 +146,27 @@ class _Reader:
         self._with_predictions = with_predictions
         self._problems: list[Problem] = []
         self._columns: dict[str, str] = {}
+        """The current row's columns by their names in one spelling."""
         self._shared: dict[str, str] = {}
+        """Texts that many rows have, see `_shared_text`."""
         self._by_text = grouped(
-            (_folded(question.text), index) for index, question in (questions or {}).items()
+            (_with_single_blanks(question.text), index)
+            for index, question in (questions or {}).items()
         )
         self._truths: list[str] = []
         """Each row's cell in the column answer; "" where its question file has no right answer to compare with."""
         self._pictures: list[str] = []
         """Each row's picture cell."""
-        self._unnamed_options = 0
+        self._empty_words = 0
         """Option cells behind the last option with a word for an empty cell."""
         self._is_numbered = False
         """Whether rows without an index were numbered."""
-        self._noted = 0
+        self._mode_notes = 0
         """Rows with a note of a mode."""
 
     def take(self, record: Record) -> None:
-        self._columns = columns_by_name(record, _PREDICTIONS)
+        """Reads a row, or reports why it is left out."""
+        self._columns = unambiguous_columns(record, _PREDICTIONS)
         prediction = self._text(record, (*_PREDICTIONS, "text"))
         if self._with_predictions and prediction is None:
             columns = ", ".join(map(repr, list(record.values)[:20])) or "none"
@@ -174,29 +183,31 @@ class _Reader:
             return
         self.rows.append(Answered(question, prediction or ""))
         is_compared = self._questions is None or question.answer is not None
-        self._truths.append(self._truth(record) if is_compared else "")
+        self._truths.append(self._truth_cell(record) if is_compared else "")
         self._pictures.append(picture_cell(self._columns, record.values))
-        model = (self._text(record, _MODELS) or "").strip()
+        model = self._stripped_text(record, _MODELS)
         if model:
             self.models.add(model)
-        self._take_mode(record)
-        self.weighed += (self._text(record, (CHOSEN_BY,)) or "").strip() == "likelihood"
+        self._note_mode(record)
+        if self._stripped_text(record, (CHOSEN_BY,)) == "likelihood":
+            self.likelihood_rows += 1
 
-    def _take_mode(self, record: Record) -> None:
+    def _note_mode(self, record: Record) -> None:
         """Notes the mode in a file that `answer` wrote; in other files the column mode means something else."""
         mode = self._mode(record)
         if mode.split(" ")[0] in MODES:
             self.modes.add(mode)
-            self._noted += bool(self._text(record, (MODE_NOTE,)))
+            if self._text(record, (MODE_NOTE,)):
+                self._mode_notes += 1
 
     def _mode(self, record: Record) -> str:
-        return (self._text(record, ("mode",)) or "").strip()
+        return self._stripped_text(record, ("mode",))
 
-    def finished(self) -> tuple[Problem, ...]:
-        """All problems, those of the whole file first."""
+    def finish(self) -> tuple[Problem, ...]:
+        """Completes the rows by what only the whole file shows; returns all problems, those of the whole file first."""
         self._read_truths()
-        self._take_pictures()
-        self._report_doubles()
+        self._identify_pictures()
+        self._report_duplicates()
         self._report_oddities()
         if len(self.models) > 1:
             names = ", ".join(sorted(self.models)[:20])
@@ -204,10 +215,10 @@ class _Reader:
         if len(self.modes) > 1:
             modes = ", ".join(sorted(self.modes)[:20])
             self._report(f"The file has answers in several modes: {modes}. Split the file.")
-        if 0 < self.weighed < len(self.rows):
+        if 0 < self.likelihood_rows < len(self.rows):
             self._report(
-                f"Only {self.weighed:,} of {len(self.rows):,} rows chose options by likelihood (column {CHOSEN_BY}). "
-                "Split the file."
+                f"Only {self.likelihood_rows:,} of {len(self.rows):,} rows chose options by likelihood "
+                f"(column {CHOSEN_BY}). Split the file."
             )
         if not self.rows:
             self._report("No row has a usable prediction.")
@@ -220,42 +231,42 @@ class _Reader:
             TruthCell(self._truths[place], self.rows[place].question.options) for place in places
         ]
         truths = read_truths(cells)
-        if self._questions is None and self._report_unclear(truths, places):
+        if self._questions is None and self._report_unreadable_column(truths, places):
             return
         if truths.notice:
             self._report(truths.notice, blocks="nothing")
-        for number, (place, letter) in enumerate(zip(places, truths.letters, strict=True)):
+        for position, (place, letter) in enumerate(zip(places, truths.letters, strict=True)):
             row = self.rows[place]
             if letter is None and not truths.ambiguous:
-                self._report_unread(row.question, self._truths[place], number in truths.doubtful)
+                is_doubtful = position in truths.doubtful
+                self._report_unread_cell(row.question, self._truths[place], is_doubtful)
             elif letter and row.question.answer and letter != row.question.answer:
-                self._report_other(row.question)
+                self._report_other_question(row.question)
             elif letter and row.question.answer is None:
                 self.rows[place] = replace(row, question=replace(row.question, answer=letter))
         if places and not any(row.question.answer for row in self.rows):
             self._report("No row has an option's letter in the column answer. Write letters there.")
 
-    def _take_pictures(self) -> None:
-        pictures_by_row = picture_digests(
-            self._pictures, [str(row.question.index) for row in self.rows]
-        )
-        for place, picture in enumerate(pictures_by_row):
+    def _identify_pictures(self) -> None:
+        """Gives each row its picture's identity, if its cell shows it."""
+        ids = [str(row.question.index) for row in self.rows]
+        for place, picture in enumerate(picture_digests(self._pictures, ids)):
             if picture:
                 row = self.rows[place]
                 self.rows[place] = replace(row, question=replace(row.question, picture=picture))
 
-    def _report_unclear(self, truths: Truths, places: Sequence[int]) -> bool:
+    def _report_unreadable_column(self, truths: Truths, places: Sequence[int]) -> bool:
         """Reports why a column of numbers cannot be read, and returns whether that is so."""
         if truths.misfit:
-            number = truths.misfit.position
-            problem = truths.misfit.problem
-            question = self.rows[places[number]].question
-            self._report(problem, question.row, question.index)
-        elif truths.ambiguous:
+            question = self.rows[places[truths.misfit.position]].question
+            self._report(truths.misfit.problem, question.row, question.index)
+            return True
+        if truths.ambiguous:
             self._report(truths.ambiguous)
-        return bool(truths.misfit or truths.ambiguous)
+            return True
+        return False
 
-    def _report_unread(self, question: ChoiceQuestion, cell: str, is_doubtful: bool) -> None:
+    def _report_unread_cell(self, question: ChoiceQuestion, cell: str, is_doubtful: bool) -> None:
         """Reports that a cell of the column answer is not an option, and the answer that counts instead."""
         effect = "It isn't scored until you correct it."
         if question.answer:
@@ -270,11 +281,11 @@ class _Reader:
             )
         self._report(text, question.row, question.index, "nothing")
 
-    def _report_other(self, question: ChoiceQuestion) -> None:
+    def _report_other_question(self, question: ChoiceQuestion) -> None:
         text = f"Index {question.index} has other options or another answer in the question file. Choose the right one."
         self._report(text, question.row, question.index)
 
-    def _report_doubles(self) -> None:
+    def _report_duplicates(self) -> None:
         times = Counter(row.question.index for row in self.rows)
         for row in self.rows:
             index = row.question.index
@@ -288,17 +299,18 @@ class _Reader:
             names = ", ".join(split or "(none)" for split in splits)
             text = f"The file mixes the splits {names}. Each gets its own scores."
             self._report(text, blocks="nothing")
-        answers = [(row.prediction, row.question.text) for row in self.rows]
-        self._problems += oddities(answers)
-        if self._unnamed_options:
+        predictions = [row.prediction for row in self.rows]
+        questions = [row.question.text for row in self.rows]
+        self._problems += oddities(predictions, questions)
+        if self._empty_words:
             text = (
-                f'{self._unnamed_options:,} option cells say "nan" or "NA" behind the last option. '
+                f'{self._empty_words:,} option cells say "nan" or "NA" behind the last option. '
                 "They count as empty."
             )
             self._report(text, blocks="nothing")
-        if self._noted:
+        if self._mode_notes:
             change = "questions were asked as they are, or with a remark"
-            text = f"{self._noted:,} {change}. The column {MODE_NOTE} says why."
+            text = f"{self._mode_notes:,} {change}. The column {MODE_NOTE} says why."
             self._report(text, blocks="nothing")
         if self._is_numbered:
             text = "The file has no column index: rows are counted from 0, and circular passes aren't known."
@@ -314,6 +326,10 @@ class _Reader:
         column = self._column(names)
         return None if column is None else _cell_text(record, column)
 
+    def _stripped_text(self, record: Record, names: Sequence[str]) -> str:
+        """The same without blanks around it; "" without such a column."""
+        return (self._text(record, names) or "").strip()
+
     def _column(self, names: Sequence[str]) -> str | None:
         """The first of these columns that exists."""
         for name in names:
@@ -326,19 +342,19 @@ class _Reader:
         text = self._text(record, _INDEXES)
         if text is None:
             return self._index_by_text(record)
-        if not _is_whole(text):
-            mend = "Write one, delete the row, or delete the column to number the rows instead."
-            self._report(f"The index {text[:40]!r} isn't a whole number. {mend}", record.row)
+        if not _is_whole_number(text):
+            remedy = "Write one, delete the row, or delete the column to number the rows instead."
+            self._report(f"The index {text[:40]!r} isn't a whole number. {remedy}", record.row)
             return None
-        return self._pass(record, round(float(text)))
+        return self._index_with_pass(record, round(float(text)))
 
-    def _pass(self, record: Record, index: int) -> int | None:
-        """The index as i + k * PASS, where g_index is question i.
+    def _index_with_pass(self, record: Record, index: int) -> int | None:
+        """The index as i + k * PASS, where g_index is question i; None after reporting a problem.
 
         In the public toolkit's circular files a pass adds a power of ten above all indices, a million or more.
         """
-        text = (self._text(record, ("g_index",)) or "").strip()
-        if not _WHOLE.fullmatch(text):
+        text = self._stripped_text(record, ("g_index",))
+        if not _WHOLE_NUMBER.fullmatch(text):
             return index
         question = round(float(text))
         difference = index - question
@@ -362,10 +378,16 @@ class _Reader:
         return question + number * PASS
 
     def _index_by_text(self, record: Record) -> int | None:
+        """The index of the question with the row's text; the row's number if there are no questions to match.
+
+        None after reporting a problem.
+        """
         if self._questions is None:
             self._is_numbered = True
             return len(self.rows)
-        indexes = self._by_text.get(_folded(self._text(record, ("question",)) or ""), [])
+        indexes = self._by_text.get(
+            _with_single_blanks(self._text(record, ("question",)) or ""), []
+        )
         if len(indexes) == 1:
             return indexes[0]
         self._report(
@@ -375,10 +397,10 @@ class _Reader:
         return None
 
     def _question(self, record: Record, index: int) -> ChoiceQuestion | None:
+        """The row's question, without its right answer if no question file has it; None after reporting a problem."""
         options = self._options(record)
         if self._questions is not None:
-            known = self._questions.get(index) or self._rotated(index, options)
-            return self._known(record, index, known, options)
+            return self._known_question(record, index, options)
         if not options:
             text = self._list_problem(record) or (
                 "The options are missing. Add columns A, B ..., or one column options with a list, or the "
@@ -394,15 +416,15 @@ class _Reader:
             text=self._text(record, ("question",)) or "",
             options=options,
             answer=None,
-            category=self._same(record, ("category", "subtask")),
-            group=self._same(record, _GROUPS),
-            split=self._same(record, ("split",)),
+            category=self._shared_text(record, ("category", "subtask")),
+            group=self._shared_text(record, _GROUPS),
+            split=self._shared_text(record, ("split",)),
             hint=self._text(record, ("hint",)) or "",
             row=record.row,
             one_pass="g_index" in self._columns and do_name_letters(options.values()),
         )
 
-    def _rotated(self, index: int, options: Mapping[str, str]) -> ChoiceQuestion | None:
+    def _rotated_question(self, index: int, options: Mapping[str, str]) -> ChoiceQuestion | None:
         """A circular pass of a question that the question file has only once, with the options in the row's order."""
         base = None
         if self._questions and not self._has_passes:
@@ -414,32 +436,33 @@ class _Reader:
             return replace(base, index=index)
         return replace(base, index=index, options=options, answer=rotated_letter(base, options))
 
-    def _known(
-        self, record: Record, index: int, known: ChoiceQuestion | None, options: Mapping[str, str]
+    def _known_question(
+        self, record: Record, index: int, options: Mapping[str, str]
     ) -> ChoiceQuestion | None:
         """The question file's question for a row; reports a row with other options."""
-        if known is None:
-            self._report(
-                f"Index {index} isn't in the benchmark. Correct or delete it.", record.row, index
-            )
+        in_file = (self._questions or {}).get(index) or self._rotated_question(index, options)
+        if in_file is None:
+            text = f"Index {index} isn't in the benchmark. Correct or delete it."
+            self._report(text, record.row, index)
             return None
+        known = replace(in_file, row=record.row)
         if self._mode(record) in get_args(Unit) and options.keys() == known.options.keys():
             known = replace(known, options=options)  # a mode rewrites coordinates
-        known = replace(known, row=record.row)
         has_other_options = any(
             plain_option(text) != plain_option(known.options.get(letter, ""))
             for letter, text in options.items()
         )
         if has_other_options:
-            self._report_other(known)
+            self._report_other_question(known)
         written = {column: self._text(record, (column,)) or "" for column in ("question", "hint")}
-        self.reworded += is_reworded(known, written, options)
+        if is_reworded(known, written, options):
+            self.reworded += 1
         return known
 
     def _options(self, record: Record) -> Mapping[str, str]:
         """The row's options: in columns A, B, ..., else in one list, else in the question's text."""
         if option_columns(record.values):
-            return self._lettered_options(record)
+            return self._options_in_columns(record)
         column = self._column(LIST_COLUMNS)
         texts = listed_options(record.values[column]) if column else None
         if texts and len(texts) > len(LETTERS):
@@ -461,105 +484,37 @@ class _Reader:
             return f"{column} has {len(texts)} options, and {len(LETTERS)} is the most. Delete the others."
         return f'{column} has {text[:40]!r} instead of a list of options. Write ["cat", "dog"].'
 
-    def _lettered_options(self, record: Record) -> dict[str, str]:
+    def _options_in_columns(self, record: Record) -> dict[str, str]:
         """The options in the letters' columns, as `lettered_options` reads them."""
         cells = {letter: _cell_text(record, letter) for letter in option_columns(record.values)}
-        options = lettered_options(cells, (self._text(record, ("answer",)) or "").strip())
-        self._unnamed_options += sum(bool(text.strip()) for text in cells.values()) - len(options)
+        options = lettered_options(cells, self._stripped_text(record, ("answer",)))
+        filled = [text for text in cells.values() if text.strip()]
+        self._empty_words += len(filled) - len(options)
         return options
 
-    def _truth(self, record: Record) -> str:
+    def _truth_cell(self, record: Record) -> str:
         """The right answer as it is in the row; "" if it has none."""
-        text = (self._text(record, ("answer",)) or "").strip()
+        text = self._stripped_text(record, ("answer",))
         return "" if text in EMPTY_CELLS else text
 
-    def _same(self, record: Record, names: Sequence[str]) -> str:
+    def _shared_text(self, record: Record, names: Sequence[str]) -> str:
         """A text that repeats in many rows, always as the same object."""
-        text = (self._text(record, names) or "").strip()
+        text = self._stripped_text(record, names)
         return self._shared.setdefault(text, "" if text == "nan" else text)
 
 
-_LONGEST_NAME = 100
-
-
-def _name(column: str) -> str:
-    """A column's name in one spelling; the options' single capitals stay distinct, and long names stay as they are."""
-    if len(column) > _LONGEST_NAME:
-        return column
-    bare = column.strip()
-    return bare if len(bare) == 1 and bare in LETTERS else _GAPS.sub("_", bare.lower())
-
-
-def columns_by_name(record: Record, answers: Sequence[str]) -> dict[str, str]:
-    """A record's columns by their names in one spelling.
-
-    Raises RowsError for two columns with the same name, or with the model's answers.
-    """
-    columns: dict[str, str] = {}
-    for column in record.values:
-        other = columns.setdefault(_name(column), column)
-        if other is not column:
-            raise _ambiguous(f"named {_name(column)}", (other, column), record)
-    answer_columns = [columns[name] for name in answers if name in columns]
-    if len(answer_columns) > 1:
-        raise _ambiguous("with the model's answers", answer_columns, record)
-    return columns
-
-
-def has_options(record: Record) -> bool:
-    """Whether a row has options: in columns A, B, ..., in one list, or in its text, as circular files may."""
-    if len(option_columns(record.values)) > 1:
-        return True
-    names = {column.strip().lower(): column for column in record.values}
-    cells = [record.values[names[name]] for name in LIST_COLUMNS if name in names]
-    return "g_index" in names or any(listed_options(cell) is not None for cell in cells)
-
-
-def spelled(columns: Iterable[str]) -> dict[str, str]:
-    """Columns by their names in one spelling; of two with one name, the first."""
-    names: dict[str, str] = {}
-    for column in columns:
-        names.setdefault(_name(column), column)
-    return names
-
-
-def option_columns(columns: Container[str]) -> list[str]:
-    """Columns named A, B, ... I, and after a complete A to I those that follow without a gap: a lone X is no option."""
-    letters = [letter for letter in USUAL_LETTERS if letter in columns]
-    if len(letters) == len(USUAL_LETTERS):
-        for letter in LETTERS[len(USUAL_LETTERS) :]:
-            if letter not in columns:
-                break
-            letters.append(letter)
-    return letters
-
-
-def lettered_options(cells: Mapping[str, str], answer: str) -> dict[str, str]:
-    """The cells with an option, by letter. `EMPTY_CELLS` words at the end are cells without an option."""
-    options = {letter: text for letter, text in cells.items() if text.strip()}
-    filled = len(options)
-    while len(options) > 1:
-        last = next(reversed(options))
-        if last == answer or options[last] not in EMPTY_CELLS:
-            break
-        if len(options) == filled == 2:  # without other such cells, the word is the second option
-            break
-        del options[last]
-    return options
-
-
-def oddities(answers: Sequence[tuple[str, str]]) -> Iterator[Problem]:
-    """Yields oddities of predictions, each given with its question: echoes, and words for no answer."""
-    echoes = sum(repeats(prediction, question) for prediction, question in answers)
+def oddities(predictions: Sequence[str], questions: Sequence[str]) -> Iterator[Problem]:
+    """Yields notices on odd predictions, with the texts of their questions: echoes, and words for no answer."""
+    echoes = sum(map(repeats, predictions, questions))
     if echoes:
         text = f"{echoes:,} answers repeat their question. If the prompt was written into the file, cut it off."
         yield Problem(0, None, text, "nothing")
-    predictions = [prediction.strip() for prediction, _ in answers]
-    words = Counter(prediction for prediction in predictions if prediction in NO_ANSWERS)
+    stripped = [prediction.strip() for prediction in predictions]
+    words = Counter(prediction for prediction in stripped if prediction in NO_ANSWERS)
     if words:
         text = (
-            f"{words.total():,} of {len(answers):,} predictions say {' or '.join(words)}, which counts as the model's "
-            "words. Where it gave no answer, empty the cell."
+            f"{words.total():,} of {len(predictions):,} predictions say {' or '.join(words)}, which counts as the "
+            "model's words. Where it gave no answer, empty the cell."
         )
         yield Problem(0, None, text, "nothing")
 
@@ -572,14 +527,9 @@ def rotated_letter(base: ChoiceQuestion, options: Mapping[str, str]) -> str | No
     return next((letter for letter, text in options.items() if plain_option(text) == right), None)
 
 
-def _ambiguous(role: str, columns: Iterable[str], record: Record) -> RowsError:
-    names = " and ".join(map(repr, columns))
-    return RowsError(f"Several columns {role}: {names}. Delete or rename one.", row=record.row)
-
-
-def _is_whole(text: str) -> bool:
+def _is_whole_number(text: str) -> bool:
     """Whether a text is a whole number, also written as 3.0 or 1e3."""
-    if not _WHOLE.fullmatch(text.strip()):
+    if not _WHOLE_NUMBER.fullmatch(text.strip()):
         return False
     return math.isclose(float(text), round(float(text)), abs_tol=1e-9)
 
@@ -599,5 +549,5 @@ def _cell_text(record: Record, column: str) -> str:
     return "" if value is None else str(value)
 
 
-def _folded(text: str) -> str:
+def _with_single_blanks(text: str) -> str:
     return " ".join(text.split())

@@ -24,7 +24,7 @@ LONGEST_METRIC = 100
 """Characters of a metric's name."""
 
 
-class _AnsweredRow(FileRow):
+class _ItemModelRow(FileRow):
     """A row for an answer, with the item and model exactly as in the votes: blanks count."""
 
     strips = False
@@ -33,7 +33,7 @@ class _AnsweredRow(FileRow):
     model: Annotated[Name, AfterValidator(bank_name)]
 
 
-class _AnswerRow(_AnsweredRow):
+class _AnswerRow(_ItemModelRow):
     """A row of a file of answers."""
 
     answer: Annotated[str, Heading(as_written=True)]
@@ -43,7 +43,7 @@ def _is_metric_name(text: str) -> bool:
     return bool(text.strip()) and len(text) <= LONGEST_METRIC
 
 
-class _ScoreRow(_AnsweredRow):
+class _ScoreRow(_ItemModelRow):
     """A row of a file of scores."""
 
     metric: Annotated[
@@ -67,7 +67,10 @@ def read_answers(path: Path) -> dict[tuple[str, str], str]:
 def read_scores(
     path: Path, taken: Collection[str], limits: FileLimits = COMMAND_LINE, name: str | None = None
 ) -> dict[str, dict[tuple[str, str], float]]:
-    """The scores in a table by metric, then (item, model). Raises RowsError, also for a metric's name in `taken`."""
+    """The scores in a table by metric, then (item, model). Raises RowsError, also for a metric's name in `taken`.
+
+    `name`: the file's name for its user, if it isn't the path's.
+    """
     label = name or path.name
     scores: dict[str, dict[tuple[str, str], float]] = {}
     for number, row in read_rows(path, _ScoreRow, ("item", "model", "metric"), limits, label):
@@ -127,8 +130,8 @@ def agreement_json(agreement: PeopleAgreement) -> str:
 
 def scores_csv(answers: Iterable[tuple[str, str]]) -> str:
     """A template for `read_scores`: one row per (item, model), its metric and score empty."""
-    empty = ((item, model, "", "") for item, model in answers)
-    return csv_text([("item", "model", "metric", "score"), *empty])
+    rows = [(item, model, "", "") for item, model in answers]
+    return csv_text([("item", "model", "metric", "score"), *rows])
 
 
 def _levels(levels: Mapping[Level, Share]) -> list[dict[str, float]]:

@@ -73,20 +73,27 @@ def measure_sheet(agreement: PeopleAgreement, levels: Sequence[Level] | None = N
             row |= _cells(key, reproduction.levels[level])
         rows.append(row | {"ties": reproduction.ties, "missing": reproduction.missing})
     columns = [Column("measure", "Measure", has_words=True)]
-    for key, head in {"all": "All", **{key: str(level) for level, key in keys.items()}}.items():
+    heads = {"all": "All"}
+    heads |= {key: str(level) for level, key in keys.items()}
+    for key, head in heads.items():
         columns += [estimate(key, head, "percent"), Column(f"{key}_n", "n", "count")]
     columns += [Column("ties", "Ties", "count"), Column("missing", "Missing", "count")]
     return Sheet("measures", TITLE, pd.DataFrame(rows), tuple(columns))
 
 
 def usual_levels(people: People) -> list[Level]:
-    """Returns the levels with a majority, for the most common number of votes per pair."""
-    pairs = {level.votes: share.n for level, share in people.levels.items()}
-    usual = max(pairs, key=lambda votes: (pairs[votes], votes), default=0)
-    return [level for level in people.levels if level.votes == usual and 2 * level.most > usual]
+    """The levels with a majority, for the most common number of votes per pair."""
+    pairs_by_votes = {level.votes: share.n for level, share in people.levels.items()}
+    usual_votes = max(pairs_by_votes, key=lambda votes: (pairs_by_votes[votes], votes), default=0)
+    return [
+        level
+        for level in people.levels
+        if level.votes == usual_votes and 2 * level.most > usual_votes
+    ]
 
 
 def _cells(key: str, share: Share) -> dict[str, float | None]:
+    """The cells of a share, of its hits and of its number of pairs."""
     low = share.low if share.n else None
     high = share.high if share.n else None
     cells = estimate_cells(key, share.value, low, high)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from arena.database import now
 from arena.io.csv_text import csv_text
@@ -51,21 +52,33 @@ def marks_csv(marks: Sequence[Mark], digests: Mapping[str, str]) -> str:
     return csv_text([MARK_COLUMNS, *rows])
 
 
-def by_item(report: Report) -> tuple[JudgedFile, Mapping[str, str]]:
-    """A judged report by its questions' ids, and the key of each answer by question id."""
+class JudgedByItem(NamedTuple):
+    """A judged report with its answers by question id, and the `answer_key` of each by question id."""
+
+    file: JudgedFile
+    keys: Mapping[str, str]
+
+
+def judged_by_item(report: Report) -> JudgedByItem:
     file = judged_file(report)
     keys = {judged.question.id: key for key, judged in file.answers.items()}
-    return file._replace(answers={id: file.answers[key] for id, key in keys.items()}), keys
+    answers = {item: file.answers[key] for item, key in keys.items()}
+    return JudgedByItem(file._replace(answers=answers), keys)
 
 
-def bring_labels(
-    marking: Marking, job: Job, report: AnyReport, path: Path
-) -> tuple[int, Sequence[str]]:
-    """Stores a file's labels of a report's errors and returns as `bring_marks` does. Raises RowsError."""
+class Brought(NamedTuple):
+    """The number of ratings in a file that are new or changed, and the problems of its other rows."""
+
+    count: int
+    problems: Sequence[str]
+
+
+def bring_labels(marking: Marking, job: Job, report: AnyReport, path: Path) -> Brought:
+    """Stores a file's labels of a report's errors. Raises RowsError and MarkError."""
     errors = known_errors(answers_for("labels", report)).by_item
     file = read_labels(path, errors)
     marks = [
-        _brought(
+        _file_mark(
             job,
             answer_key(errors[label.item].answer),
             label,
@@ -75,38 +88,41 @@ def bring_labels(
         )
         for label in file.labels
     ]
-    return marking.store.bring("labels", job.link, job.owner, marks), file.problems
+    count = marking.store.bring("labels", job.link, job.owner, marks)
+    return Brought(count, file.problems)
 
 
-def bring_readings(
-    marking: Marking, job: Job, report: AnyReport, path: Path
-) -> tuple[int, Sequence[str]]:
-    """Stores a file's readings of a report's open answers and returns as `bring_marks` does. Raises RowsError."""
+def bring_readings(marking: Marking, job: Job, report: AnyReport, path: Path) -> Brought:
+    """Stores a file's readings of a report's open answers. Raises RowsError and MarkError."""
     answers = {
         AnswerKey.from_answer(answer.id, answer.answer): answer for answer in open_answers(report)
     }
     file = read_readings(path, {key: [*answer.options] for key, answer in answers.items()})
     marks = [
-        _brought(job, answer_key(answers[reading.answer]), reading, reading.reader, reading.option)
+        _file_mark(
+            job, answer_key(answers[reading.answer]), reading, reading.reader, reading.option
+        )
         for reading in file.readings
     ]
-    return marking.store.bring("readings", job.link, job.owner, marks), file.problems
+    count = marking.store.bring("readings", job.link, job.owner, marks)
+    return Brought(count, file.problems)
 
 
-def bring_marks(
-    marking: Marking, job: Job, report: Report, path: Path
-) -> tuple[int, Sequence[str]]:
-    """Stores a file's marks of a report. Returns how many are new, and the problems of other rows. Raises RowsError."""
-    file, keys = by_item(report)
-    mark_file = read_marks(path, file)
+def bring_marks(marking: Marking, job: Job, report: Report, path: Path) -> Brought:
+    """Stores a file's marks of a report. Raises RowsError and MarkError."""
+    judged, keys = judged_by_item(report)
+    mark_file = read_marks(path, judged)
     marks = [
-        _brought(job, keys[mark.item], mark, mark.marker or "unnamed", str(round(10 * mark.score)))
+        _file_mark(
+            job, keys[mark.item], mark, mark.marker or "unnamed", str(round(10 * mark.score))
+        )
         for mark in mark_file.marks
     ]
-    return marking.store.bring("marks", job.link, job.owner, marks), mark_file.problems
+    count = marking.store.bring("marks", job.link, job.owner, marks)
+    return Brought(count, mark_file.problems)
 
 
-def _brought(
+def _file_mark(
     job: Job,
     answer: str,
     row: PersonMark | Label | PersonReading,
@@ -114,7 +130,7 @@ def _brought(
     value: str,
     further: tuple[str, ...] = (),
 ) -> Mark:
-    """A mark from a file, without a stratum and without the time that it took."""
+    """The mark of an answer, given by its `answer_key`, from a row of a file: without a stratum and its seconds."""
     return Mark(
         report=job.link,
         answer=answer,

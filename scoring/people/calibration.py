@@ -23,7 +23,7 @@ from scoring.people.measures import (
     LEAST_RANKED,
     MarksError,
     Measures,
-    compared,
+    compare_scores,
     delta_of_mean,
     delta_of_median,
     keyword_score,
@@ -155,7 +155,7 @@ def _calibrate_judge(
 
 
 def _measures(scores: Mapping[str, float], median_marks: Mapping[str, float]) -> Measures:
-    return compared(
+    return compare_scores(
         np.array(list(scores.values())), np.array([median_marks[item] for item in scores])
     )
 
@@ -199,7 +199,7 @@ def _baselines(file: JudgedFile, median_marks: Mapping[str, float]) -> Mapping[s
         "the mean mark for all": np.full(len(marks), marks.mean()),
         "length": words / max(1.0, float(words.max())),
     }
-    return {name: compared(scores, marks) for name, scores in rules.items()}
+    return {name: compare_scores(scores, marks) for name, scores in rules.items()}
 
 
 def _people(marks: Sequence[PersonMark]) -> Measures | None:
@@ -224,7 +224,7 @@ def _paired_measures(pairs: Sequence[Sequence[float]]) -> Measures | None:
     if len(pairs) < LEAST_MARKS:
         return None
     first, second = np.array(pairs).T
-    return compared(first, second)
+    return compare_scores(first, second)
 
 
 def _panel(files: Sequence[JudgedFile], median_marks: Mapping[str, float]) -> Panel | None:

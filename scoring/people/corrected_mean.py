@@ -23,9 +23,11 @@ from scoring.intervals import Ends
 from scoring.people.measures import Interval, MarksError
 
 PSEUDO = 0.7
+"""Size of a pseudo-residual of a mean of marks."""
 ANCHOR = 0.5
 """Sum of squares of two answers on which judge and people agree, one worth nothing and one worth everything."""
 FOLDS = 5
+"""Parts of the marks, each with a weight from the other parts."""
 LEAST = 5
 """Marks below which there is no corrected mean."""
 LEAST_OF_GROUP = 20
@@ -47,7 +49,7 @@ class MarkedScores:
     lowest: float = 0.0
     """The lowest mark there is; the highest is 1. Differences of marks begin at -1."""
 
-    def possible(self) -> Ends:
+    def possible_means(self) -> Ends:
         """The lowest and highest mean that all answers can have, given the marks."""
         answers = len(self.scores)
         unmarked = answers - len(self.marks)
@@ -74,23 +76,26 @@ class CorrectedMean(NamedTuple):
 
 
 def corrected_mean(
-    known: MarkedScores, seed: int = 0, lam: float | None = None, pseudo: float = PSEUDO
+    sample: MarkedScores, seed: int = 0, lam: float | None = None, pseudo: float = PSEUDO
 ) -> CorrectedMean:
-    """Estimates the mean mark of all answers; `lam` None: the weight of PPI++. Raises MarksError below LEAST marks."""
-    n = len(known.marks)
-    answers = len(known.scores)
+    """Estimates the mean mark of all answers. Raises MarksError below LEAST marks.
+
+    `lam`: the judge's weight; None: that of PPI++. `pseudo`: the size of a pseudo-residual.
+    """
+    n = len(sample.marks)
+    answers = len(sample.scores)
     if n < LEAST:
         raise MarksError(f"A corrected mean needs {LEAST} marks, and has {n}. Mark more.")
-    score = known.scores[known.marked]
-    groups = _groups(known)
-    weights = _crossed_weights(known, score, seed) if lam is None else np.full(n, lam)
-    rest = known.marks - weights * score
-    judge = float(known.scores.mean())
-    value = float(weights.mean()) * judge + _stratified(groups, rest)
-    variance = _variance(groups, rest, pseudo)
-    variance_alone = _variance(groups, known.marks, pseudo)
-    alone = _interval(known, _stratified(groups, known.marks), variance_alone)
-    corrected = alone if n == answers else _interval(known, value, variance)
+    marked_scores = sample.scores[sample.marked]
+    strata = _marked_strata(sample)
+    weights = _crossed_weights(sample, marked_scores, seed) if lam is None else np.full(n, lam)
+    residuals = sample.marks - weights * marked_scores
+    judge = float(sample.scores.mean())
+    value = float(weights.mean()) * judge + _stratified_mean(strata, residuals)
+    variance = _variance(strata, residuals, pseudo)
+    variance_alone = _variance(strata, sample.marks, pseudo)
+    alone = _interval(sample, _stratified_mean(strata, sample.marks), variance_alone)
+    corrected = alone if n == answers else _interval(sample, value, variance)
     remaining = variance / variance_alone if variance_alone > 0 else 0.0
     return CorrectedMean(judge, corrected, alone, n, _worth(n, answers, remaining))
 
@@ -110,67 +115,79 @@ def _worth(n: int, answers: int, remaining: float) -> float:
     return 1 / (1 / answers + remaining * (1 / n - 1 / answers))
 
 
-def _crossed_weights(known: MarkedScores, score: Floats, seed: int) -> Floats:
+def _crossed_weights(sample: MarkedScores, marked_scores: Floats, seed: int) -> Floats:
     """The weight for each mark, Cov(mark, score) / Var(score), anchored.
 
     Each comes from the other folds' marks, so that the interval keeps its coverage.
     """
-    fold = np.random.default_rng(seed).permutation(len(score)) % FOLDS
-    weights = np.zeros(len(score))
+    n = len(marked_scores)
+    fold = np.random.default_rng(seed).permutation(n) % FOLDS
+    weights = np.zeros(n)
     for number in range(FOLDS):
-        rest = fold != number
-        apart = score[rest] - score[rest].mean()
-        together = apart @ known.marks[rest]
-        weights[~rest] = np.clip((together + ANCHOR) / (apart @ apart + ANCHOR), 0, 1)
+        is_other = fold != number
+        centred = marked_scores[is_other] - marked_scores[is_other].mean()
+        covariance = centred @ sample.marks[is_other]
+        variance = centred @ centred
+        weights[~is_other] = np.clip((covariance + ANCHOR) / (variance + ANCHOR), 0, 1)
     return weights
 
 
-Groups = Sequence[tuple[float, np.ndarray]]
+class _Stratum(NamedTuple):
+    """A stratum with marks."""
+
+    size: float
+    """Number of its answers; not whole where it stands for strata without marks, too."""
+    places: Codes
+    """Its places among the marks."""
 
 
-def _groups(known: MarkedScores) -> Groups:
-    """The number of answers and the places among the marks, for each stratum with marks.
+def _marked_strata(sample: MarkedScores) -> Sequence[_Stratum]:
+    """The strata with marks.
 
     A stratum without marks is taken to be like the others: its answers are shared among them in proportion.
     """
-    if known.strata is None:
-        return [(len(known.scores), np.arange(len(known.marks)))]
-    marked_strata = known.strata[known.marked]
-    scale = len(known.scores) / np.isin(known.strata, marked_strata).sum()
+    if sample.strata is None:
+        return [_Stratum(len(sample.scores), np.arange(len(sample.marks)))]
+    stratum_of_mark = sample.strata[sample.marked]
+    scale = len(sample.scores) / np.isin(sample.strata, stratum_of_mark).sum()
     return [
-        (
-            scale * float((known.strata == stratum).sum()),
-            np.flatnonzero(marked_strata == stratum),
+        _Stratum(
+            size=scale * float((sample.strata == stratum).sum()),
+            places=np.flatnonzero(stratum_of_mark == stratum),
         )
-        for stratum in np.unique(marked_strata)
+        for stratum in np.unique(stratum_of_mark)
     ]
 
 
-def _stratified(groups: Groups, values: Floats) -> float:
+def _stratified_mean(strata: Sequence[_Stratum], values: Floats) -> float:
     """The mean of the values, each stratum weighted by its number of answers."""
-    answers = sum(size for size, _ in groups)
-    return float(sum(size / answers * values[places].mean() for size, places in groups))
+    answers = sum(size for size, _ in strata)
+    return float(sum(size / answers * values[places].mean() for size, places in strata))
 
 
-def _variance(groups: Groups, values: Floats, pseudo: float) -> float:
+def _variance(strata: Sequence[_Stratum], values: Floats, pseudo: float) -> float:
     """The variance of the stratified mean; a stratum with one mark has the spread of all strata."""
     n = len(values)
-    answers = sum(size for size, _ in groups)
-    squares = [float(((values[places] - values[places].mean()) ** 2).sum()) for _, places in groups]
-    free = max(1, n - len(groups))
-    pooled = (sum(squares) + 2 * pseudo**2) / free
+    answers = sum(size for size, _ in strata)
+    squares = []
+    for _, places in strata:
+        residuals = values[places] - values[places].mean()
+        squares.append(float((residuals**2).sum()))
+    freedom = max(1, n - len(strata))
+    pooled = (sum(squares) + 2 * pseudo**2) / freedom
     total = 0.0
-    for (size, places), square in zip(groups, squares, strict=True):
+    for (size, places), square in zip(strata, squares, strict=True):
         m = len(places)
-        own = (square + 2 * pseudo**2 * m / n) / (m - 1) if m > 1 else pooled
-        total += (size / answers) ** 2 * (1 - m / size) * own / m
+        spread = (square + 2 * pseudo**2 * m / n) / (m - 1) if m > 1 else pooled
+        total += (size / answers) ** 2 * (1 - m / size) * spread / m
     return total
 
 
-def _interval(known: MarkedScores, value: float, variance: float) -> Interval:
+def _interval(sample: MarkedScores, value: float, variance: float) -> Interval:
+    """The interval of an estimated mean, with all of it among the possible means."""
     from scipy.special import stdtrit
 
-    reach = float(stdtrit(len(known.marks) - 1, (1 + LEVEL) / 2)) * variance**0.5
-    least, most = known.possible()
-    within = min(max(value, least), most)
-    return Interval(within, max(within - reach, least), min(within + reach, most))
+    half_width = float(stdtrit(len(sample.marks) - 1, (1 + LEVEL) / 2)) * variance**0.5
+    least, most = sample.possible_means()
+    mean = min(max(value, least), most)
+    return Interval(mean, max(mean - half_width, least), min(mean + half_width, most))

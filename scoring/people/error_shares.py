@@ -10,11 +10,11 @@ labels show how many wrong answers are errors, so that a share is a ratio of two
 The weighted interval is Wilson's for the size of a simple random sample with the same variance, reduced by the
 uncertainty of the variance itself (Korn and Graubard 1998; degrees of freedom by Satterthwaite 1946). Few labels of a
 rare kind don't show how it is spread over the groups: the variance is drawn towards that of an evenly spread kind, with
-the weight of EVEN labels.
+the weight of EVEN_LABELS labels.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,7 +28,8 @@ from scoring.people.error_sample import KnownErrors
 from scoring.people.errors import KEYS, ErrorKey, Label
 from scoring.people.measures import Interval
 
-EVEN = 1
+EVEN_LABELS = 1
+"""Labels for which a kind counts as evenly spread over the groups."""
 RIGHT: ErrorKey = "right"
 ERRORS: tuple[ErrorKey, ...] = tuple(key for key in KEYS if key != RIGHT)
 """The kinds that an error has."""
@@ -63,7 +64,7 @@ class ErrorShares:
     """Wrong answers in groups with labels."""
 
 
-def merged(labels: Iterable[Label]) -> list[Label]:
+def merge_labels(labels: Iterable[Label]) -> list[Label]:
     """One label for each item, from one model's labels, the oldest first.
 
     Each person's last round counts. The main kind is the one that most people chose, in a tie the one chosen last:
@@ -76,28 +77,28 @@ def merged(labels: Iterable[Label]) -> list[Label]:
         if earlier is None or label.round >= earlier.round:
             people.pop(label.labeller, None)  # moves the label to the end
             people[label.labeller] = label
-    return [_merged([*people.values()]) for people in by_item.values()]
+    return [_merge([*people.values()]) for people in by_item.values()]
 
 
-def _merged(labels: Sequence[Label]) -> Label:
+def _merge(labels: Sequence[Label]) -> Label:
     """One label from several people's labels of an item."""
     if len(labels) == 1 and not labels[0].further:  # most items
         return labels[0]
     votes = Counter(label.main for label in labels)
     most = max(votes.values())
-    last = next(label for label in reversed(labels) if votes[label.main] == most)
+    chosen = next(label for label in reversed(labels) if votes[label.main] == most)
     people_by_kind: Counter[ErrorKey] = Counter()
     for label in labels:
         people_by_kind.update({label.main, *label.further})
     common = {key for key, people in people_by_kind.items() if 2 * people >= len(labels)}
-    further = tuple(key for key in KEYS if key in common and key != last.main)
-    return last._replace(further=further)
+    further = tuple(key for key in KEYS if key in common and key != chosen.main)
+    return chosen._replace(further=further)
 
 
 def error_shares(labels: Iterable[Label], known: KnownErrors) -> ErrorShares:
     """The share of each kind among one model's labelled errors. Raises LabelsError for labels of unknown errors."""
-    merged_labels = merged(labels)
-    counts = by_group(merged_labels)
+    merged_labels = merge_labels(labels)
+    counts = count_kinds(merged_labels)
     known_sizes = known.sizes
     for group, row in counts.items():
         size = known_sizes.get(group, 0)
@@ -108,35 +109,42 @@ def error_shares(labels: Iterable[Label], known: KnownErrors) -> ErrorShares:
             )
     labelled = np.array([row.total() for row in counts.values()], float)
     sizes = np.array([known_sizes[group] for group in counts], float)
-    hits = np.array([[row[key] for key in KEYS] for row in counts.values()], float).reshape(
-        -1, len(KEYS)
-    )
+    error_hits = _hits(counts.values(), ERRORS)
     errors = [label for label in merged_labels if label.main != RIGHT]
-    error_hits = hits[:, [KEYS.index(key) for key in ERRORS]]
-    weighted = _weighted(error_hits, error_hits.sum(1), labelled, sizes)
+    weighted = _weighted_shares(error_hits, error_hits.sum(1), labelled, sizes)
     kinds: dict[ErrorKey, KindShare] = {
-        key: KindShare(key, _of_sample(errors, key), interval)
+        key: KindShare(key, _sample_share(errors, key), interval)
         for key, interval in zip(ERRORS, weighted, strict=True)
     }
-    (right,) = _weighted(hits[:, [KEYS.index(RIGHT)]], labelled, labelled, sizes)
+    right_hits = _hits(counts.values(), [RIGHT])
+    (right,) = _weighted_shares(right_hits, labelled, labelled, sizes)
     return ErrorShares(
         kinds=kinds,
-        right=KindShare(RIGHT, _of_sample(merged_labels, RIGHT), right),
+        right=KindShare(RIGHT, _sample_share(merged_labels, RIGHT), right),
         labelled=len(merged_labels),
         wrong=sum(known_sizes.values()),
         covered=int(sizes.sum()),
     )
 
 
-def by_group(labels: Iterable[Label]) -> dict[str, Counter[ErrorKey]]:
-    """Counts of each main kind, by group, from labels as `merged` returns them."""
+def count_kinds(labels: Iterable[Label]) -> dict[str, Counter[ErrorKey]]:
+    """Counts of each main kind, by group, from labels as `merge_labels` returns them."""
     counts: dict[str, Counter[ErrorKey]] = {}
     for label in labels:
         counts.setdefault(label.group, Counter())[label.main] += 1
     return counts
 
 
-def _of_sample(labels: Sequence[Label], key: ErrorKey) -> Share:
+def _hits(counts: Collection[Counter[ErrorKey]], kinds: Sequence[ErrorKey]) -> Floats:
+    """Labels of each kind: groups x kinds, also without a group."""
+    hits = np.zeros((len(counts), len(kinds)))
+    for group, row in enumerate(counts):
+        for column, key in enumerate(kinds):
+            hits[group, column] = row[key]
+    return hits
+
+
+def _sample_share(labels: Sequence[Label], key: ErrorKey) -> Share:
     """The share of a kind among labels; the interval counts each group as a cluster."""
     _, group = np.unique([label.group for label in labels], return_inverse=True)
     hit = np.array([label.main == key for label in labels], bool)
@@ -145,7 +153,9 @@ def _of_sample(labels: Sequence[Label], key: ErrorKey) -> Share:
     return sample
 
 
-def _weighted(hits: Floats, among: Floats, labelled: Floats, sizes: Floats) -> list[Interval]:
+def _weighted_shares(
+    hits: Floats, among: Floats, labelled: Floats, sizes: Floats
+) -> list[Interval]:
     """The share of each kind, weighted to all answers.
 
     Counts by group: `hits` labels of each kind (groups x kinds), `among` labels in the share's denominator, `labelled`
@@ -156,20 +166,23 @@ def _weighted(hits: Floats, among: Floats, labelled: Floats, sizes: Floats) -> l
     if not among.any():
         return [Interval(0.0, 0.0, 1.0)] * hits.shape[1]
     weight = sizes / sizes.sum()
-    spread = (weight**2 * (1 - labelled / sizes) / labelled)[:, None]
-    part = float(weight @ (among / labelled))
-    value = weight @ (hits / labelled[:, None]) / part
-    if not spread.any():  # every wrong answer is labelled
+    # the part of a group's variance within the variance of the weighted mean
+    factor = (weight**2 * (1 - labelled / sizes) / labelled)[:, None]
+    among_share = float(weight @ (among / labelled))
+    value = weight @ (hits / labelled[:, None]) / among_share
+    if not factor.any():  # every wrong answer is labelled
         return [Interval(share, share, share) for share in value.tolist()]
     rarer = np.minimum(hits.sum(0), among.sum() - hits.sum(0))
-    plain = np.where(rarer > 0, value * (1 - value), 1)
-    # of groups, over p (1 - p)
-    own = _variances(hits, among, labelled, value) / plain / part**2
-    inside = spread * (rarer * own + EVEN / part) / (rarer + EVEN)
-    variance = inside.sum(0)
-    squares = (inside**2 / np.maximum(labelled - 1, 1)[:, None]).sum(0)
-    reach = stdtrit(variance**2 / squares, (1 + LEVEL) / 2) / NORMAL_QUANTILE
-    size = 1 / variance / reach**2
+    # variances from here on are relative to p (1 - p), that of a simple random sample of one label
+    simple_variance = np.where(rarer > 0, value * (1 - value), 1)
+    observed = _variances(hits, among, labelled, value) / simple_variance / among_share**2
+    even_spread = EVEN_LABELS / among_share
+    group_variances = factor * (rarer * observed + even_spread) / (rarer + EVEN_LABELS)
+    variance = group_variances.sum(0)
+    squares = (group_variances**2 / np.maximum(labelled - 1, 1)[:, None]).sum(0)
+    freedom = variance**2 / squares
+    widening = stdtrit(freedom, (1 + LEVEL) / 2) / NORMAL_QUANTILE
+    size = 1 / variance / widening**2
     low, high = wilson(value * size, size)
     return list(map(Interval, value.tolist(), low.tolist(), high.tolist()))
 
@@ -182,10 +195,13 @@ def _variances(hits: Floats, among: Floats, labelled: Floats, value: Floats) -> 
     others = among[:, None] - hits
     totals = hits - value * among[:, None]
     squares = hits * (1 - value) ** 2 + others * value**2 - totals**2 / labelled[:, None]
-    free = (labelled - 1).sum()
-    part = among.sum() / labelled.sum()
-    share = hits.sum(0) / among.sum()
-    pooled = squares.sum(0) / free if free else part * share * (1 - share)
+    freedom = (labelled - 1).sum()
+    if freedom:
+        pooled = squares.sum(0) / freedom
+    else:  # every group has a single label: the variance of a simple random sample
+        among_share = among.sum() / labelled.sum()
+        share = hits.sum(0) / among.sum()
+        pooled = among_share * share * (1 - share)
     return np.where(labelled[:, None] > 1, squares / np.maximum(labelled - 1, 1)[:, None], pooled)
 
 
@@ -205,16 +221,20 @@ def without_annotation_errors(kind_shares: ErrorShares, known: KnownErrors) -> S
     """
     if known.mean is None:
         return None
-    wrong = [answer.score or 0.0 for group in known.by_group.values() for answer in group]
+    scores = [answer.score or 0.0 for group in known.by_group.values() for answer in group]
+    mean_of_wrong = sum(scores) / len(scores) if scores else 0.0
     points = known.mean * known.scored
-    lost = sum(wrong) / len(wrong) if wrong else 0.0
-
     errors = kind_shares.covered * (1 - kind_shares.right.weighted.value)
 
-    def dropped(share: float) -> float:
-        number = share * errors
-        left = known.scored - number
-        return (points - number * lost) / left if left > 0 else 1.0
+    def mean_without(share: float) -> float:
+        """The mean score without this share of the errors."""
+        dropped = share * errors
+        remaining = known.scored - dropped
+        return (points - dropped * mean_of_wrong) / remaining if remaining > 0 else 1.0
 
     annotation = kind_shares.kinds["annotation"].weighted
-    return ScoreBounds(known.mean, dropped(annotation.value), dropped(annotation.high))
+    return ScoreBounds(
+        none_dropped=known.mean,
+        all_dropped=mean_without(annotation.value),
+        highest=mean_without(annotation.high),
+    )

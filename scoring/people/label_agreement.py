@@ -17,7 +17,7 @@ from arena.ratings.shares import Share
 from arena.ratings.votes import Codes
 from arena.types import grouped
 from scoring.multiple_choice.metrics import Comparison, compare_outcomes, holm
-from scoring.people.error_shares import merged
+from scoring.people.error_shares import merge_labels
 from scoring.people.errors import KEYS, NO_ERRORS, ErrorKey, Label, kind_table
 from scoring.people.measures import alpha
 
@@ -40,40 +40,47 @@ class LabelAgreement:
     """Krippendorff's alpha of the same people's main kinds in their first two rounds."""
 
 
-def label_agreement(labels: Mapping[str, Iterable[Label]]) -> LabelAgreement:
-    """Agreement over all labels, given by model. Between people each one's last round counts."""
-    rounds: dict[tuple[str, str], dict[str, dict[int, Label]]] = {}
-    for model, labels_of_model in labels.items():
-        for label in labels_of_model:
-            people = rounds.setdefault((model, label.item), {})
-            people.setdefault(label.labeller, {})[label.round] = label
-    last_labels = []
-    own_rounds = []
-    for people in rounds.values():
-        last_labels.append([by_round[max(by_round)] for by_round in people.values()])
-        for by_round in people.values():
-            first_two = sorted(by_round)[:2]
-            own_rounds.append([by_round[number].main for number in first_two])
-    several = [answer for answer in last_labels if len(answer) > 1]
-    kinds_by_answer = [[_kinds(label) for label in answer] for answer in several]
-    has_common = [
-        bool(first & second)
-        for answer in kinds_by_answer
-        for first, second in combinations(answer, 2)
-    ]
-    chosen = {key for kinds in chain.from_iterable(kinds_by_answer) for key in kinds}
-    alphas: dict[ErrorKey, Estimate] = {
-        key: alpha([[key in kinds for kinds in answer] for answer in kinds_by_answer])
-        for key in KEYS
-        if key in chosen
-    }
+def label_agreement(labels_by_model: Mapping[str, Iterable[Label]]) -> LabelAgreement:
+    """Agreement over all labels. Between people, each one's last round counts."""
+    answers = _rounds_by_answer(labels_by_model)
+    first_two_rounds = []
+    for people in answers:
+        first_two_rounds += [[label.main for label in rounds[:2]] for rounds in people]
+    shared_answers = [[rounds[-1] for rounds in people] for people in answers if len(people) > 1]
+    kinds_by_answer = [[_kinds(label) for label in labels] for labels in shared_answers]
+    pairs = chain.from_iterable(combinations(kinds, 2) for kinds in kinds_by_answer)
+    has_common = [bool(first & second) for first, second in pairs]
+    chosen = set(chain.from_iterable(chain.from_iterable(kinds_by_answer)))
+    alphas: dict[ErrorKey, Estimate] = {}
+    for key in KEYS:
+        if key in chosen:
+            alphas[key] = alpha([[key in kinds for kinds in people] for people in kinds_by_answer])
     return LabelAgreement(
-        answers=len(several),
-        main=alpha([[label.main for label in answer] for answer in several]),
+        answers=len(shared_answers),
+        main=alpha([[label.main for label in labels] for labels in shared_answers]),
         kinds=alphas,
         common=share(sum(has_common), len(has_common)),
-        own=alpha(own_rounds),
+        own=alpha(first_two_rounds),
     )
+
+
+def _rounds_by_answer(
+    labels_by_model: Mapping[str, Iterable[Label]],
+) -> list[list[Sequence[Label]]]:
+    """For each answer of a model, each person's labels in the order of their rounds."""
+    labels_by_answer: dict[tuple[str, str], dict[str, dict[int, Label]]] = {}
+    for model, labels in labels_by_model.items():
+        for label in labels:
+            people = labels_by_answer.setdefault((model, label.item), {})
+            people.setdefault(label.labeller, {})[label.round] = label
+    answers = []
+    for people in labels_by_answer.values():
+        answers.append([_in_order_of_rounds(by_round) for by_round in people.values()])
+    return answers
+
+
+def _in_order_of_rounds(labels: Mapping[int, Label]) -> Sequence[Label]:
+    return [labels[number] for number in sorted(labels)]
 
 
 def _kinds(label: Label) -> set[ErrorKey]:
@@ -95,32 +102,39 @@ class DoubtedQuestion(NamedTuple):
     notes: tuple[str, ...]
 
 
-def doubted_questions(labels: Mapping[str, Iterable[Label]]) -> list[DoubtedQuestion]:
-    """Questions worth sending to a benchmark's authors, from labels by model; the most doubted first."""
-    last: dict[tuple[str, str, str], Label] = {}
-    for model, labels_of_model in labels.items():
+def doubted_questions(labels_by_model: Mapping[str, Iterable[Label]]) -> list[DoubtedQuestion]:
+    """Questions worth sending to a benchmark's authors; the most doubted first."""
+    last_labels: dict[tuple[str, str, str], _ModelLabel] = {}
+    for model, labels_of_model in labels_by_model.items():
         for label in sorted(labels_of_model, key=lambda label: label.round):
-            last[label.item, label.labeller, model] = label
+            last_labels[label.item, label.labeller, model] = _ModelLabel(model, label)
     doubts = grouped(
-        (item, (model, label))
-        for (item, _, model), label in last.items()
-        if NO_ERRORS & _kinds(label)
+        (doubt.label.item, doubt)
+        for doubt in last_labels.values()
+        if NO_ERRORS & _kinds(doubt.label)
     )
-    questions = [_doubted(item, labels_of_item) for item, labels_of_item in doubts.items()]
-    several = [
+    questions = [_doubted_question(item, doubts_of_item) for item, doubts_of_item in doubts.items()]
+    doubted = [
         question for question in questions if max(question.people, question.models) >= LEAST_DOUBTS
     ]
-    return sorted(several, key=_doubt_order)
+    return sorted(doubted, key=_doubt_order)
 
 
-def _doubted(item: str, doubts: Sequence[tuple[str, Label]]) -> DoubtedQuestion:
-    """A question from its doubting labels, each with its model."""
-    labels = [label for _, label in doubts]
+class _ModelLabel(NamedTuple):
+    """A label of a model's answer."""
+
+    model: str
+    label: Label
+
+
+def _doubted_question(item: str, doubts: Sequence[_ModelLabel]) -> DoubtedQuestion:
+    """A question from the labels that doubt it."""
+    labels = [doubt.label for doubt in doubts]
     return DoubtedQuestion(
         item=item,
         group=labels[0].group,
         people=len({label.labeller for label in labels}),
-        models=len({model for model, _ in doubts}),
+        models=len({doubt.model for doubt in doubts}),
         annotation=sum("annotation" in _kinds(label) for label in labels),
         right=sum("right" in _kinds(label) for label in labels),
         notes=tuple(dict.fromkeys(label.note for label in labels if label.note)),
@@ -161,8 +175,8 @@ class ErrorComparison(NamedTuple):
 
 def compare_errors(first: Iterable[Label], second: Iterable[Label]) -> ErrorComparison:
     """Compares the main kinds of two models, from each one's labels, on the items labelled for both."""
-    first_kinds: dict[str, ErrorKey] = {label.item: label.main for label in merged(first)}
-    second_kinds: dict[str, ErrorKey] = {label.item: label.main for label in merged(second)}
+    first_kinds: dict[str, ErrorKey] = {label.item: label.main for label in merge_labels(first)}
+    second_kinds: dict[str, ErrorKey] = {label.item: label.main for label in merge_labels(second)}
     pairs: list[tuple[ErrorKey, ErrorKey]] = [
         (kind, second_kinds[item]) for item, kind in first_kinds.items() if item in second_kinds
     ]

@@ -10,7 +10,7 @@ from arena.ratings.agreement import Estimate
 from arena.sheets import Column, Sheet, estimate, estimate_cells
 from arena.templates import plural
 from scoring.people.corrected_mean import CorrectedMean
-from scoring.people.error_shares import ErrorShares, ScoreBounds, by_group, merged
+from scoring.people.error_shares import ErrorShares, ScoreBounds, count_kinds, merge_labels
 from scoring.people.errors import ERROR_KINDS, KEYS, ErrorKey, Label
 from scoring.people.label_agreement import DoubtedQuestion, ErrorComparison, LabelAgreement
 from scoring.people.proposals import Confusion
@@ -19,8 +19,8 @@ from scoring.people.published import PAPER_SHARES
 _KIND = Column("kind", "Kind of error", has_words=True)
 
 
-def kind_sheet(shares: ErrorShares, published: bool) -> Sheet:
-    """Sheet of the share of each main kind; `published` adds columns with MMT-Bench's shares."""
+def kind_sheet(shares: ErrorShares, with_paper: bool) -> Sheet:
+    """Sheet of the share of each main kind; `with_paper` adds columns with MMT-Bench's shares."""
     rows = []
     for key, kind in shares.kinds.items():
         sample = kind.sample
@@ -36,7 +36,7 @@ def kind_sheet(shares: ErrorShares, published: bool) -> Sheet:
         estimate("weighted", "Of all errors", "percent"),
     ]
     notes = [right_text(shares)] if shares.right.sample.hits else []
-    if published:
+    if with_paper:
         columns += [Column(model, model, "percent") for model in PAPER_SHARES]
         notes.append(f"{', '.join(PAPER_SHARES)}: MMT-Bench, section 4.4.")
     frame = pd.DataFrame(rows)
@@ -54,7 +54,7 @@ def right_text(shares: ErrorShares) -> str:
 
 
 def bounds_text(shares: ErrorShares, bounds: ScoreBounds) -> str:
-    """A sentence with the score without wrong questions."""
+    """A sentence with the score, and with what it would be without wrong questions."""
     return (
         f"Score {100 * bounds.none_dropped:.1f}; without the questions among these {shares.covered:,} answers that "
         f"are wrong {100 * bounds.all_dropped:.1f}, at most {100 * bounds.highest:.1f}. Wrong questions that it got "
@@ -64,7 +64,7 @@ def bounds_text(shares: ErrorShares, bounds: ScoreBounds) -> str:
 
 def group_sheet(labels: Iterable[Label]) -> Sheet:
     """Sheet of the times each kind is the main one in each group."""
-    counts = by_group(merged(labels))
+    counts = count_kinds(merge_labels(labels))
     rows = [
         {"group": group, **{key: row[key] or None for key in KEYS}}
         for group, row in sorted(counts.items())
@@ -76,13 +76,13 @@ def group_sheet(labels: Iterable[Label]) -> Sheet:
 
 def agreement_sheet(agreement: LabelAgreement) -> Sheet:
     """Krippendorff's alpha of people's kinds."""
-    rows = [_alpha("the main kind", agreement.main)]
+    rows = [_alpha_row("the main kind", agreement.main)]
     rows += [
-        _alpha(ERROR_KINDS[key].title, estimate_of_kind)
+        _alpha_row(ERROR_KINDS[key].title, estimate_of_kind)
         for key, estimate_of_kind in agreement.kinds.items()
     ]
     if agreement.own.value is not None:
-        rows.append(_alpha("the main kind, same person twice", agreement.own))
+        rows.append(_alpha_row("the main kind, same person twice", agreement.own))
     columns = (
         Column("named", "People agree on", has_words=True),
         estimate("alpha", "Krippendorff's alpha", places=3),
@@ -94,7 +94,7 @@ def agreement_sheet(agreement: LabelAgreement) -> Sheet:
     return Sheet("agreement", "How far people agree", pd.DataFrame(rows), columns, note)
 
 
-def _alpha(name: str, alpha: Estimate) -> dict[str, Any]:
+def _alpha_row(name: str, alpha: Estimate) -> dict[str, Any]:
     return {"named": name, **estimate_cells("alpha", alpha.value, alpha.low, alpha.high)}
 
 
@@ -128,8 +128,11 @@ def comparison_sheet(first: str, second: str, comparison: ErrorComparison) -> Sh
         Column("p", "McNemar p", "p"),
         Column("holm", "With Holm", "p"),
     )
-    value, freedom, p = comparison.symmetry
-    note = f"Bowker's test of symmetry: {value:.2f}, {freedom} degrees of freedom, p {p:.3g}."
+    symmetry = comparison.symmetry
+    note = (
+        f"Bowker's test of symmetry: {symmetry.statistic:.2f}, {symmetry.freedom} degrees of freedom, "
+        f"p {symmetry.p:.3g}."
+    )
     title = f"{first} against {second}, on {plural(comparison.items, 'common error')}"
     return Sheet("comparison", title, pd.DataFrame(rows), columns, note)
 

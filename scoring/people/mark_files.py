@@ -47,11 +47,11 @@ class PersonMark(NamedTuple):
     note: str = ""
 
 
-def judged_answers(path: Path) -> JudgedFile:
+def read_judged_file(path: Path) -> JudgedFile:
     """The scores in a judged report's audit file. Raises RowsError."""
     report = read_audit(path)
     answers = {
-        row.question.id: _judged(row, row.prediction)
+        row.question.id: _judged_answer(row, row.prediction)
         for row in report.rows
         if row.prediction is not None
     }
@@ -59,11 +59,11 @@ def judged_answers(path: Path) -> JudgedFile:
 
 
 def judge_name(report: Report) -> str:
-    """Returns a report's judge with its protocol, as tables call it."""
+    """A report's judge with its protocol, as tables call it."""
     return f"{report.judge.model}, {report.protocol} protocol"
 
 
-def _judged(row: Row, prediction: str) -> JudgedAnswer:
+def _judged_answer(row: Row, prediction: str) -> JudgedAnswer:
     scores = [grade.score for grade in row.grades if grade.score is not None]
     return JudgedAnswer(row.question, prediction, sum(scores) / len(scores) if scores else None)
 
@@ -105,7 +105,7 @@ def read_marks(path: Path, judged: JudgedFile) -> ReadMarks:
     Raises RowsError for a file without these columns.
     """
 
-    def problem(row: _MarkRow) -> str:
+    def row_problem(row: _MarkRow) -> str:
         if row.item not in judged.answers:
             return "no such answer was judged"
         if row.prediction_sha256 not in ("", judged.answers[row.item].digest):
@@ -113,27 +113,27 @@ def read_marks(path: Path, judged: JudgedFile) -> ReadMarks:
         return ""
 
     with row_errors(path.name):
-        read = sound_rows(
+        sound = sound_rows(
             read_records(path),
             _MarkRow,
-            check=problem,
+            check=row_problem,
             key=("item", "marker", "round"),
             twice="this person marked this answer in a row before",
         )
     marks = (
         PersonMark(row.item, row.marker, row.score, int(row.round), row.note)
-        for _, row in read.rows
+        for _, row in sound.rows
     )
-    return ReadMarks(tuple(marks), read.problems)
+    return ReadMarks(tuple(marks), sound.problems)
 
 
-def audits(paths: Sequence[Path]) -> Iterator[JudgedFile]:
-    """Yields each judge's file; where a judge has several, their names include the path.
+def read_judged_files(paths: Sequence[Path]) -> Iterator[JudgedFile]:
+    """Yields each judge's scores from its audit file; where a judge has several files, their names include the path.
 
     Raises RowsError for a file that is given twice.
     """
     refuse_repeated(paths)
-    files = [judged_answers(path) for path in paths]
-    times = Counter(file.name for file in files)
+    files = [read_judged_file(path) for path in paths]
+    name_counts = Counter(file.name for file in files)
     for path, file in zip(paths, files, strict=True):
-        yield file if times[file.name] == 1 else file._replace(name=f"{file.name} ({path})")
+        yield file if name_counts[file.name] == 1 else file._replace(name=f"{file.name} ({path})")

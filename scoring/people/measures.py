@@ -8,6 +8,7 @@ correlation does not.
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from arena.ratings.votes import Codes, Floats, mean_ranks
 from scoring.intervals import mean_ends
 
 GRADES = 11
-"""0.0, 0.1 ... 1.0."""
+"""Number of grades: 0.0, 0.1 ... 1.0."""
 LEAST_MARKS = 3
 """Marked answers below which nothing is measured."""
 LEAST_INTERVAL = 10
@@ -60,10 +61,12 @@ class Measures(NamedTuple):
     spearman: float | None
     """None where all scores, or all marks, are alike."""
     icc: float | None
+    """None where all scores and marks are alike."""
     kappa: float | None
+    """None where all scores and marks are of the same grade."""
 
 
-def compared(scores: Floats, marks: Floats) -> Measures:
+def compare_scores(scores: Floats, marks: Floats) -> Measures:
     """Compares scores with marks, answer by answer. Raises MarksError below LEAST_MARKS answers."""
     if len(scores) != len(marks):
         raise MarksError(
@@ -73,7 +76,7 @@ def compared(scores: Floats, marks: Floats) -> Measures:
         raise MarksError(
             f"This needs {LEAST_MARKS} marked answers, and has {len(marks)}. Mark more."
         )
-    # equal means of tenths can differ in the last bit
+    # equal means of tenths may differ in the last bit, which rank correlation would count
     scores = np.round(scores, 9)
     marks = np.round(marks, 9)
     gap = scores - marks
@@ -134,12 +137,15 @@ def icc(ratings: Floats) -> float | None:
         return None
     answers, raters = ratings.shape
     mean = ratings.mean()
-    rows = raters * ((ratings.mean(1) - mean) ** 2).sum() / (answers - 1)
-    columns = answers * ((ratings.mean(0) - mean) ** 2).sum() / (raters - 1)
-    rest = ((ratings - mean) ** 2).sum() - rows * (answers - 1) - columns * (raters - 1)
+    # mean squares
+    between_answers = raters * ((ratings.mean(1) - mean) ** 2).sum() / (answers - 1)
+    between_raters = answers * ((ratings.mean(0) - mean) ** 2).sum() / (raters - 1)
+    rest = ((ratings - mean) ** 2).sum()
+    rest -= between_answers * (answers - 1)
+    rest -= between_raters * (raters - 1)
     error = rest / ((answers - 1) * (raters - 1))
-    whole = rows + (raters - 1) * error + raters * (columns - error) / answers
-    return float((rows - error) / whole)
+    total = between_answers + (raters - 1) * error + raters * (between_raters - error) / answers
+    return float((between_answers - error) / total)
 
 
 def weighted_kappa(scores: Floats, marks: Floats) -> float | None:
@@ -170,21 +176,24 @@ def alpha(units: Iterable[Sequence[Hashable]]) -> Estimate:
 
     Undefined (None) where no unit has two values, or all values are the same.
     """
-    paired = [Counter(values) for values in units if len(values) > 1]
-    kinds = list(dict.fromkeys(value for counts in paired for value in counts))
+    counters = [Counter(values) for values in units if len(values) > 1]
+    kinds = list(dict.fromkeys(chain.from_iterable(counters)))
     if len(kinds) < 2:
         return Estimate(None, None, None)
-    counts = np.array([[unit[kind] for kind in kinds] for unit in paired], np.float64)
-    alike, times = np.unique(counts, axis=0, return_counts=True)
-    return estimate(agreement.alpha, alike, times.astype(np.float64))
+    counts = np.array([[counter[kind] for kind in kinds] for counter in counters], np.float64)
+    distinct, times = np.unique(counts, axis=0, return_counts=True)
+    return estimate(agreement.alpha, distinct, times.astype(np.float64))
 
 
 def keyword_score(parts: Sequence[Sequence[str]], answer: str) -> float:
     """Score without a judge: the share of an alternative's elements that occur in the answer, for the best alternative.
 
-    The paper's keyword matching (0.273) has no published rule; this is ours.
+    `parts`: the alternatives, each with its elements. The paper's keyword matching (0.273) has no published rule; this
+    is ours.
     """
     text = answer.casefold()
-    return max(
-        sum(part.casefold() in text for part in elements) / len(elements) for elements in parts
-    )
+    shares = []
+    for elements in parts:
+        occurring = [element for element in elements if element.casefold() in text]
+        shares.append(len(occurring) / len(elements))
+    return max(shares)

@@ -20,7 +20,7 @@ from scoring.judges.run import Task
 from scoring.judges.spec import Ask, JudgeSpec, Message, Reply, ShownImage, prompt_text
 from scoring.multiple_choice.strict import refuses
 from scoring.people.corrected_mean import CorrectedMean, MarkedScores, corrected_mean
-from scoring.people.error_shares import LabelsError, merged
+from scoring.people.error_shares import LabelsError, merge_labels
 from scoring.people.errors import (
     DECISION_ORDER,
     ERROR_KINDS,
@@ -39,13 +39,12 @@ WRONG_KIND = 1.0
 """Pseudo-residual of a share: 1, since a proposal is either right or wrong."""
 _REPLY_TOKENS = 300
 _REMINDER = "\nReply with the JSON object alone."
+_KIND_LINES = [f"{kind.key}: {kind.title}. {kind.definition}" for kind in ERROR_KINDS.values()]
+_ORDER_LINES = [
+    f"{place}. {question} {key}" for place, (question, key) in enumerate(DECISION_ORDER, 1)
+]
 _PROMPT = prompt_text("error_kind.txt").format(
-    kinds="\n".join(
-        f"{kind.key}: {kind.title}. {kind.definition}" for kind in ERROR_KINDS.values()
-    ),
-    order="\n".join(
-        f"{place}. {question} {key}" for place, (question, key) in enumerate(DECISION_ORDER, 1)
-    ),
+    kinds="\n".join(_KIND_LINES), order="\n".join(_ORDER_LINES)
 )
 _KINDS = {"type": "string", "enum": KEYS}
 _SCHEMA = json.dumps(
@@ -76,17 +75,17 @@ class _KindReply(TypedDict):
 _KIND_REPLY = TypeAdapter(_KindReply)
 
 
-class Proposed(NamedTuple):
+class Proposal(NamedTuple):
     """The proposal for one wrong answer."""
 
     item: str
     label: Label | None
     """With the judge or RULES as its labeller, and the evidence as its note."""
     reason: str = ""
-    """Reason for no label."""
+    """Why there is no label; "" with one."""
 
 
-def by_rules(error: ScoredAnswer, group: str) -> Label | None:
+def label_by_rules(error: ScoredAnswer, group: str) -> Label | None:
     """The kind that follows from an answer's text alone; None if none does."""
     if not error.answer.strip():
         return Label(error.id, group, RULES, "instruction")
@@ -97,29 +96,27 @@ def by_rules(error: ScoredAnswer, group: str) -> Label | None:
 
 def proposal_task(
     error: ScoredAnswer, group: str, pictures: tuple[ShownImage, ...], spec: JudgeSpec
-) -> Task[Proposed]:
-    """The task of asking a judge about one answer with its pictures."""
+) -> Task[Proposal]:
+    """The task of asking a judge about one answer with its pictures; a reply that can't be read is asked for again."""
 
-    def asking() -> Generator[Ask, Reply, Proposed]:
+    def ask() -> Generator[Ask, Reply, Proposal]:
         schema = _SCHEMA if spec.json_schema else None
-        question = _fenced(error)
+        question = _fenced_text(error)
         for text in (question, question + _REMINDER):
             messages = (Message("system", _PROMPT), Message("user", text, pictures))
             reply = yield Ask(messages, 0.0, _REPLY_TOKENS, schema=schema)
-            kinds = _read(reply.texts[0])
+            kinds = _read_reply(reply.texts[0])
             if kinds:
-                return Proposed(error.id, _label(kinds, error.id, group, spec.model))
-        return Proposed(error.id, None, "the judge's reply names no kind")
+                return Proposal(error.id, _reply_label(kinds, error.id, group, spec.model))
+        return Proposal(error.id, None, "the judge's reply names no kind")
 
-    def refused(reason: str) -> Proposed:
-        return Proposed(error.id, None, reason)
+    def refuse(reason: str) -> Proposal:
+        return Proposal(error.id, None, reason)
 
-    return Task(
-        0, asking, refused, name=error.id, is_read=lambda proposed: proposed.label is not None
-    )
+    return Task(0, ask, refuse, name=error.id, is_read=lambda proposed: proposed.label is not None)
 
 
-def _label(kinds: _KindReply, item: str, group: str, judge: str) -> Label:
+def _reply_label(kinds: _KindReply, item: str, group: str, judge: str) -> Label:
     """A judge's reply as a label."""
     main = kinds["main"]
     others = kinds.get("further") or []
@@ -127,7 +124,7 @@ def _label(kinds: _KindReply, item: str, group: str, judge: str) -> Label:
     return Label(item, group, judge, main, further, kinds["evidence"])
 
 
-def _fenced(error: ScoredAnswer) -> str:
+def _fenced_text(error: ScoredAnswer) -> str:
     """Question, truth and answer between two lines with a code that they can't contain: their own hash."""
     texts = [neutralise(text) for text in (error.question, error.truth, error.answer)]
     code = hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
@@ -142,7 +139,7 @@ def _fenced(error: ScoredAnswer) -> str:
     return "\n".join(lines)
 
 
-def _read(text: str) -> _KindReply | None:
+def _read_reply(text: str) -> _KindReply | None:
     """The JSON object in a judge's reply; None without a valid one."""
     try:
         return _KIND_REPLY.validate_json(text[text.find("{") : text.rfind("}") + 1])
@@ -169,9 +166,10 @@ class Confusion(NamedTuple):
 
 def confusion(labels: Iterable[Label], proposals: Mapping[str, Label]) -> Confusion:
     """Compares people's main kinds with the proposed kinds, by item."""
-    common = [label for label in merged(labels) if label.item in proposals]
     pairs: list[tuple[ErrorKey, ErrorKey]] = [
-        (label.main, proposals[label.item].main) for label in common
+        (label.main, proposals[label.item].main)
+        for label in merge_labels(labels)
+        if label.item in proposals
     ]
     table = kind_table(pairs)
     return Confusion(table, kappa(table))
@@ -184,7 +182,7 @@ def corrected_shares(
 
     Raises LabelsError below LEAST_LABELS labels of such answers: a judge's shares alone don't count.
     """
-    kinds = {label.item: label.main for label in merged(labels) if label.item in proposals}
+    kinds = {label.item: label.main for label in merge_labels(labels) if label.item in proposals}
     if len(kinds) < LEAST_LABELS:
         raise LabelsError(
             f"Corrected shares need {LEAST_LABELS} answers with a label and a proposal, and have {len(kinds)}. "
@@ -194,11 +192,11 @@ def corrected_shares(
     _, strata = np.unique([proposals[item].group for item in items], return_inverse=True)
     marked = np.array([place for place, item in enumerate(items) if item in kinds], int)
 
-    def corrected(key: ErrorKey) -> CorrectedMean:
+    def corrected_share(key: ErrorKey) -> CorrectedMean:
         scores = np.array([proposals[item].main == key for item in items], float)
         marks = np.array([kinds[items[place]] == key for place in marked], float)
         return corrected_mean(
             MarkedScores(scores, marked, marks, strata.astype(int)), pseudo=WRONG_KIND
         )
 
-    return {key: corrected(key) for key in KEYS}
+    return {key: corrected_share(key) for key in KEYS}

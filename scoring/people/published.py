@@ -80,7 +80,7 @@ PAPER_ALIGNED: Mapping[str, float] = {
 """MMBench, section 4.3: how often extractors choose as six people did. Figure 5 has no numbers for other extractors."""
 PAPER_READ = 376
 """Answers of that comparison: of 8 models' 824 to 103 questions, those that exact matching left open."""
-PAPER_APART = 50
+PAPER_MISALIGNED = 50
 """ChatGPT's misaligned answers, as the paper counts them, although 87.0% of 376 leaves 49."""
 PAPER_CASES = (0.70, 0.30)
 """Shares of case I and case II among the misaligned answers."""
@@ -99,8 +99,8 @@ def error_cases() -> Mapping[tuple[str, str], ErrorKey | None]:
     return kinds
 
 
-class Exam(NamedTuple):
-    """A labelling judge on the published errors."""
+class ExamResult(NamedTuple):
+    """Result of a judge that labelled the published errors."""
 
     cases: int
     right: int
@@ -112,7 +112,7 @@ class Exam(NamedTuple):
     """Right answers of a judge that always chooses the most common kind."""
 
 
-def exam(labels: Mapping[tuple[str, str], ErrorKey]) -> Exam:
+def exam_result(labels: Mapping[tuple[str, str], ErrorKey]) -> ExamResult:
     """Compares labels, by figure and model, with those of Table A11; cases without an error are left out."""
     truth: dict[tuple[str, str], ErrorKey] = {
         case: kind for case, kind in error_cases().items() if kind is not None
@@ -121,7 +121,7 @@ def exam(labels: Mapping[tuple[str, str], ErrorKey]) -> Exam:
         (kind, labels[case]) for case, kind in truth.items() if case in labels
     ]
     right = sum(kind == label for kind, label in pairs)
-    return Exam(
+    return ExamResult(
         cases=len(truth),
         right=right,
         unanswered=len(truth) - len(pairs),

@@ -12,7 +12,6 @@ from arena.io.csv_text import csv_text
 from arena.io.rows import FileRow, cell, read_rows, sound_rows
 from arena.io.strict_json import RowsError, row_errors
 from arena.io.tables import Record, read_records, refuse_repeated
-from arena.types import grouped
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.multiple_choice.types import LETTERS, NONE, STEPS, Rule
 from scoring.people.readings import (
@@ -21,17 +20,18 @@ from scoring.people.readings import (
     AnswerKey,
     PairedChoice,
     PersonReading,
-    by_model,
-    people_choose,
+    align_by_model,
+    peoples_choices,
 )
 from scoring.report import answer_digest
 
-COLUMNS = ("item", "answer_sha256", "reader", "round", "option", "note")
-DRAWN = (*COLUMNS, "question", "options", "answer")
+READING_COLUMNS = ("item", "answer_sha256", "reader", "round", "option", "note")
+DRAWN_COLUMNS = (*READING_COLUMNS, "question", "options", "answer")
 RULES = "rules only"
 """The extractor of an audit in which no judge was asked."""
 AUDIT = "-audit.jsonl"
-_LETTERED = re.compile(r"^([A-Z])\. ", re.MULTILINE)
+"""The end of an audit's file name."""
+_OPTION_LETTER = re.compile(r"^([A-Z])\. ", re.MULTILINE)
 
 
 def drawn_csv(drawn: Iterable[ScoredAnswer]) -> str:
@@ -41,7 +41,7 @@ def drawn_csv(drawn: Iterable[ScoredAnswer]) -> str:
         options = "\n".join(f"{letter}. {text}" for letter, text in answer.options.items())
         cells = (answer.id, answer_digest(answer.answer), "", 1, "", "")
         rows.append((*cells, answer.question, options, answer.answer))
-    return csv_text([DRAWN, *rows])
+    return csv_text([DRAWN_COLUMNS, *rows])
 
 
 def readings_csv(readings: Iterable[PersonReading]) -> str:
@@ -50,12 +50,16 @@ def readings_csv(readings: Iterable[PersonReading]) -> str:
         (*reading.answer, reading.reader, reading.round, reading.option, reading.note)
         for reading in readings
     ]
-    return csv_text([COLUMNS, *rows])
+    return csv_text([READING_COLUMNS, *rows])
 
 
 def _as_option(option: object) -> str:
     text = str(option).strip()
     return NO_OPTION if text.lower() == NO_OPTION else text.upper()
+
+
+def _is_option(option: str) -> bool:
+    return option == NO_OPTION or option in list(LETTERS)
 
 
 class _ReadingRow(FileRow):
@@ -65,10 +69,7 @@ class _ReadingRow(FileRow):
     answer_sha256: str
     option: Annotated[
         str,
-        cell(
-            "an option's letter, or none",
-            holds=lambda option: option == NO_OPTION or option in [*LETTERS],
-        ),
+        cell("an option's letter, or none", holds=_is_option),
         BeforeValidator(_as_option),
     ]
     reader: Annotated[str, AfterValidator(lambda name: name or "unnamed")] = "unnamed"
@@ -79,7 +80,7 @@ class _ReadingRow(FileRow):
     @property
     def letters(self) -> list[str]:
         """The options' letters as `drawn_csv` writes them; none where the file doesn't show them."""
-        return _LETTERED.findall(self.options)
+        return _OPTION_LETTER.findall(self.options)
 
 
 class ReadReadings(NamedTuple):
@@ -96,20 +97,20 @@ def read_readings(path: Path, answers: Mapping[AnswerKey, Collection[str]]) -> R
     hold. Raises RowsError without the columns.
     """
 
-    def problem(row: _ReadingRow) -> str:
-        known = answers.get(AnswerKey(row.item, row.answer_sha256))
-        if known is None:
+    def row_problem(row: _ReadingRow) -> str:
+        known_letters = answers.get(AnswerKey(row.item, row.answer_sha256))
+        if known_letters is None:
             return "it isn't one of the answers here"
-        letters = known or row.letters
+        letters = known_letters or row.letters
         if letters and row.option not in (*letters, NO_OPTION):
             return f"its question has no option {row.option}"
         return ""
 
     with row_errors(path.name):
-        read = sound_rows(
-            _filled(read_records(path)),
+        sound = sound_rows(
+            _filled_records(read_records(path)),
             _ReadingRow,
-            check=problem,
+            check=row_problem,
             key=("item", "answer_sha256", "reader", "round"),
             twice="this person read this answer in a row before",
         )
@@ -121,16 +122,16 @@ def read_readings(path: Path, answers: Mapping[AnswerKey, Collection[str]]) -> R
             round=int(row.round),
             note=row.note,
         )
-        for _, row in read.rows
+        for _, row in sound.rows
     )
-    return ReadReadings(tuple(readings), read.problems)
+    return ReadReadings(tuple(readings), sound.problems)
 
 
-def _filled(records: Iterable[Record]) -> Iterator[Record]:
-    """Yields the rows with an option, and all rows of a file without that column."""
+def _filled_records(records: Iterable[Record]) -> Iterator[Record]:
+    """Yields the rows with an option, and all rows of a file without that column, which is then an error."""
     for record in records:
-        option = record.values.get("option", "no such column")
-        if str(option or "").strip():
+        has_column = "option" in record.values
+        if not has_column or str(record.values["option"] or "").strip():
             yield record
 
 
@@ -173,23 +174,24 @@ class ExtractedFile(NamedTuple):
         }
 
 
-def extracted_files(paths: Sequence[Path]) -> list[ExtractedFile]:
+def read_extracted_files(paths: Sequence[Path]) -> list[ExtractedFile]:
     """The extractors' choices in multiple-choice reports' audits, as `score` writes them.
 
     Where an extractor has several files of a model, their names include the path. Raises RowsError.
     """
     refuse_repeated(paths)
-    files = [_extracted(path) for path in paths]
-    times = Counter((file.model, file.extractor) for file in files)
-    return [
-        file
-        if times[file.model, file.extractor] == 1
-        else file._replace(extractor=f"{file.extractor} ({path.parent})")
-        for path, file in zip(paths, files, strict=True)
-    ]
+    files = [_read_extracted_file(path) for path in paths]
+    name_counts = Counter((file.model, file.extractor) for file in files)
+    distinct = []
+    for path, file in zip(paths, files, strict=True):
+        if name_counts[file.model, file.extractor] > 1:
+            file = file._replace(extractor=f"{file.extractor} ({path.parent})")
+        distinct.append(file)
+    return distinct
 
 
-def _extracted(path: Path) -> ExtractedFile:
+def _read_extracted_file(path: Path) -> ExtractedFile:
+    """The extractor's choices in an audit. Raises RowsError, also for a file that isn't an audit by its name."""
     if not path.name.endswith(AUDIT):
         raise RowsError(
             f"This isn't a report's {AUDIT}. Choose the one that python -m scoring score wrote.",
@@ -208,13 +210,16 @@ def _extracted(path: Path) -> ExtractedFile:
     return ExtractedFile(model, extractor, options, answers)
 
 
-def aligned(files: Sequence[ExtractedFile], readings: Sequence[PersonReading]) -> list[Alignment]:
+def align_files(
+    files: Sequence[ExtractedFile], readings: Sequence[PersonReading]
+) -> list[Alignment]:
     """Each extractor's agreement with people, over all models' answers if there are several, and by model."""
-    people = people_choose(readings)
-    by_extractor = grouped(
-        (file.extractor, (file.model, [*file.pairs(people).values()])) for file in files
-    )
+    people = peoples_choices(readings)
+    pairs_by_extractor: dict[str, dict[str, Sequence[PairedChoice]]] = {}
+    for file in files:
+        pairs_by_model = pairs_by_extractor.setdefault(file.extractor, {})
+        pairs_by_model[file.model] = [*file.pairs(people).values()]
     alignments = []
-    for extractor, models in by_extractor.items():
-        alignments += by_model(extractor, dict(models))
+    for extractor, pairs_by_model in pairs_by_extractor.items():
+        alignments += align_by_model(extractor, pairs_by_model)
     return alignments

@@ -1,6 +1,6 @@
 """Reading results: agreement of the extractors of a report's open answers with people who read the same answers."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -16,15 +16,15 @@ from scoring.people.readings import (
     AnswerKey,
     PairedChoice,
     PersonReading,
-    between_people,
-    by_model,
+    align_by_model,
+    align_people,
     option_of,
-    people_choose,
+    peoples_choices,
 )
 
 STRICT_RULES = "Our strict rules"
 """The name of our rules as an extractor of answers that a paper's rules leave open."""
-MOST_READ = 8
+MOST_OTHERS = 8
 """Other reports to compare with."""
 
 
@@ -48,6 +48,7 @@ class ReadingResults(NamedTuple):
     alignments: tuple[Alignment, ...]
     """The report's own extractor first; empty if only people read the answers."""
     people: tuple[Alignment, ...]
+    """People against each other, and against themselves."""
     differing: tuple[MatchedAnswer, ...]
     """Answers for which the report's own extractor and people differ."""
 
@@ -71,8 +72,8 @@ class _ReadReport(NamedTuple):
 def reading_results(
     marking: Marking, job: Job, report: ChoiceReport, with_others: bool = True
 ) -> ReadingResults | None:
-    """A report's extractors against people's readings, or None; `with_others` adds its owner's other reports."""
-    own = _read(marking, job, report)
+    """A report's extractors against people's readings, if any; `with_others` adds its owner's other reports."""
+    own = _read_report(marking, job, report)
     if not own.readings:
         return None
     reports = [own]
@@ -81,18 +82,18 @@ def reading_results(
     alignments = []
     for extractor, models in _choices(reports).items():
         pairs = {model: _pairs(answers) for model, answers in models.items()}
-        alignments += by_model(extractor, pairs)
-    readings = {
-        (reading.answer, reading.reader, reading.round): reading
-        for read in reports
-        for reading in read.readings
-    }
+        alignments += align_by_model(extractor, pairs)
+    # an answer that several reports have was read once
+    readings = {}
+    for read_report in reports:
+        for reading in read_report.readings:
+            readings[reading.answer, reading.reader, reading.round] = reading
     return ReadingResults(
         readings=tuple(own.readings),
         open=len(own.rows),
         cannot=own.cannot,
         alignments=tuple(alignments),
-        people=tuple(between_people([*readings.values()])),
+        people=tuple(align_people([*readings.values()])),
         differing=_differing_answers(own),
     )
 
@@ -106,7 +107,7 @@ def _differing_answers(own: _ReadReport) -> tuple[MatchedAnswer, ...]:
     return tuple(answer for answer in answers if answer.pair.is_differing)
 
 
-def _read(marking: Marking, job: Job, report: ChoiceReport) -> _ReadReport:
+def _read_report(marking: Marking, job: Job, report: ChoiceReport) -> _ReadReport:
     rows = {
         AnswerKey.from_answer(str(row.question.index), row.prediction): row
         for row in open_rows(report)
@@ -122,10 +123,10 @@ def _read(marking: Marking, job: Job, report: ChoiceReport) -> _ReadReport:
 
 
 def _others(marking: Marking, job: Job, report: ChoiceReport) -> list[_ReadReport]:
-    """The owner's other reports under the same benchmark and rules, with readings; at most MOST_READ."""
+    """The owner's other reports under the same benchmark and rules, with readings; at most MOST_OTHERS."""
     others = []
     for other_job in marking.jobs.of_owner(job.owner):
-        if len(others) == MOST_READ:
+        if len(others) == MOST_OTHERS:
             break
         is_comparable = (
             other_job.state == "done"
@@ -137,37 +138,41 @@ def _others(marking: Marking, job: Job, report: ChoiceReport) -> list[_ReadRepor
             continue
         other_report = marking.jobs.report(other_job.link)
         if isinstance(other_report, ChoiceReport):
-            read = _read(marking, other_job, other_report)
-            if read.readings:
-                others.append(read)
+            read_report = _read_report(marking, other_job, other_report)
+            if read_report.readings:
+                others.append(read_report)
     return others
 
 
 def _choices(reports: Iterable[_ReadReport]) -> dict[str, dict[str, list[MatchedAnswer]]]:
     """Each extractor's choices for each model's answers that people read; of several reports of a model the first."""
     choices: dict[str, dict[str, list[MatchedAnswer]]] = {}
-    for read in reports:
-        people = people_choose(read.readings)
-        for extractor, rows in _extractors(read):
+    for read_report in reports:
+        options = peoples_choices(read_report.readings)
+        for extractor, rows in _extractions(read_report).items():
             models = choices.setdefault(extractor, {})
-            if read.model not in models:
-                models[read.model] = [_matched(rows[key], option) for key, option in people.items()]
+            if read_report.model not in models:
+                models[read_report.model] = [
+                    _matched_answer(rows[key], option) for key, option in options.items()
+                ]
     return choices
 
 
-def _extractors(read: _ReadReport) -> Iterator[tuple[str, Mapping[AnswerKey, Decided]]]:
-    """Yields the extractors of a report's open answers: its judge, and our rules beside a paper's."""
-    if read.report.judge:
-        yield read.report.judge.model, read.rows
-    if read.report.protocol != "strict":
-        strict = decide_rows(read.rows.values(), "strict")
-        yield STRICT_RULES, dict(zip(read.rows, strict, strict=True))
+def _extractions(read_report: _ReadReport) -> Mapping[str, Mapping[AnswerKey, Decided]]:
+    """The open answers as each extractor decided them: the report's judge, and our rules beside a paper's."""
+    extractions = {}
+    if read_report.report.judge:
+        extractions[read_report.report.judge.model] = read_report.rows
+    if read_report.report.protocol != "strict":
+        decided = decide_rows(read_report.rows.values(), "strict")
+        extractions[STRICT_RULES] = dict(zip(read_report.rows, decided, strict=True))
+    return extractions
 
 
 def _pairs(answers: Iterable[MatchedAnswer]) -> list[PairedChoice]:
     return [answer.pair for answer in answers]
 
 
-def _matched(row: Decided, people: str) -> MatchedAnswer:
+def _matched_answer(row: Decided, people: str) -> MatchedAnswer:
     chosen = option_of(row.decision, row.question.options)
     return MatchedAnswer(row, PairedChoice(str(row.question.index % PASS), people, chosen))

@@ -7,14 +7,14 @@ import pandas as pd
 
 from arena.ratings.shares import Share
 from arena.sheets import Column, Sheet, estimate, estimate_cells
-from scoring.people.published import PAPER_ALIGNED, PAPER_APART, PAPER_CASES, PAPER_READ
+from scoring.people.published import PAPER_ALIGNED, PAPER_CASES, PAPER_MISALIGNED, PAPER_READ
 from scoring.people.reading_files import ExtractedFile
-from scoring.people.readings import Alignment, PersonReading, people_choose
+from scoring.people.readings import Alignment, PersonReading, peoples_choices
 
 _NOTE = (
     "Case I: people or the extractor say that the answer means none of the options, and the other one chose an option. "
     f"Case II: they chose two options. MMBench's rows are of section 4.3 and Figure 5: {PAPER_READ} answers that exact "
-    f"matching left open; of ChatGPT's {PAPER_APART} disagreements {PAPER_CASES[0]:.0%} are case I, "
+    f"matching left open; of ChatGPT's {PAPER_MISALIGNED} disagreements {PAPER_CASES[0]:.0%} are case I, "
     f"{PAPER_CASES[1]:.0%} case II."
 )
 _COLUMNS = (
@@ -31,23 +31,25 @@ _UNREAD = Column("unread", "Not read, in no share", "count")
 
 def alignment_sheet(alignments: Sequence[Alignment]) -> Sheet:
     """A row for each extractor and model, followed by the paper's rows."""
-    columns = (
-        (*_COLUMNS, _UNREAD) if any(alignment.unread for alignment in alignments) else _COLUMNS
-    )
-    rows = [*map(_aligned, alignments), *_published()]
+    columns = _COLUMNS
+    if any(alignment.unread for alignment in alignments):
+        columns = (*_COLUMNS, _UNREAD)
+    rows = [*map(_alignment_row, alignments), *_published_rows()]
     frame = pd.DataFrame(rows, columns=[key for column in columns for key in column.keys])
     return Sheet("alignment", "How often extractors and people agree", frame, columns, _NOTE)
 
 
-def _aligned(alignment: Alignment) -> dict[str, Any]:
-    row = {"extractor": alignment.extractor, "model": alignment.model, "answers": alignment.answers}
-    row |= {"chose": alignment.chose, "unread": alignment.unread}
-    return (
-        row
-        | _cells("same", alignment.same)
-        | _cells("one_none", alignment.one_none)
-        | _cells("other_option", alignment.other_option)
-    )
+def _alignment_row(alignment: Alignment) -> dict[str, Any]:
+    return {
+        "extractor": alignment.extractor,
+        "model": alignment.model,
+        "answers": alignment.answers,
+        "chose": alignment.chose,
+        "unread": alignment.unread,
+        **_cells("same", alignment.same),
+        **_cells("one_none", alignment.one_none),
+        **_cells("other_option", alignment.other_option),
+    }
 
 
 def _cells(key: str, share: Share) -> dict[str, float | None]:
@@ -56,7 +58,7 @@ def _cells(key: str, share: Share) -> dict[str, float | None]:
     return estimate_cells(key, share.value, share.low, share.high)
 
 
-def _published() -> Iterable[dict[str, Any]]:
+def _published_rows() -> Iterable[dict[str, Any]]:
     """Yields the rows of the paper's extractors; only ChatGPT's disagreements are divided into cases."""
     for extractor, same in PAPER_ALIGNED.items():
         row = {
@@ -66,28 +68,30 @@ def _published() -> Iterable[dict[str, Any]]:
             "same": same,
         }
         if extractor.startswith("ChatGPT"):
-            one_none, other_option = (share * PAPER_APART / PAPER_READ for share in PAPER_CASES)
+            one_none, other_option = (
+                share * PAPER_MISALIGNED / PAPER_READ for share in PAPER_CASES
+            )
             row |= {"one_none": one_none, "other_option": other_option}
         yield row
 
 
-def apart_sheet(files: Iterable[ExtractedFile], readings: Sequence[PersonReading]) -> Sheet:
+def differing_sheet(files: Iterable[ExtractedFile], readings: Sequence[PersonReading]) -> Sheet:
     """Answers that an extractor and people read differently, such as those in MMBench's Figure 6."""
-    people = people_choose(readings)
-    rows = [
-        {
-            "item": key.item,
-            "model": file.model,
-            "extractor": file.extractor,
-            "case": "II" if pair.outcome == "other option" else "I",
-            "people": pair.people,
-            "chosen": pair.other,
-            "answer": file.answers[key],
-        }
-        for file in files
-        for key, pair in file.pairs(people).items()
-        if pair.is_differing
-    ]
+    people = peoples_choices(readings)
+    rows = []
+    for file in files:
+        for key, pair in file.pairs(people).items():
+            if pair.is_differing:
+                row = {
+                    "item": key.item,
+                    "model": file.model,
+                    "extractor": file.extractor,
+                    "case": "II" if pair.outcome == "other option" else "I",
+                    "people": pair.people,
+                    "chosen": pair.other,
+                    "answer": file.answers[key],
+                }
+                rows.append(row)
     columns = (
         Column("item", "Question"),
         Column("model", "Answer of"),

@@ -7,7 +7,7 @@ different options.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from statistics import multimode
 from typing import Literal, NamedTuple
 
@@ -72,7 +72,9 @@ class PairedChoice(NamedTuple):
             return "unread"
         if self.people == self.other:
             return "same"
-        return "one none" if NO_OPTION in (self.people, self.other) else "other option"
+        if NO_OPTION in (self.people, self.other):
+            return "one none"
+        return "other option"
 
     @property
     def is_differing(self) -> bool:
@@ -106,21 +108,27 @@ def option_of(decision: Decision, options: Iterable[str]) -> str | None:
     """An extractor's choice; None where the answer was not read: an assigned letter is not a choice."""
     if decision.letter is None or decision.step == "fallback":
         return None
-    return NO_OPTION if decision.letter == NONE and NONE not in options else decision.letter
+    if decision.letter == NONE and NONE not in options:
+        return NO_OPTION
+    return decision.letter
 
 
 def align(extractor: str, model: str, pairs: Sequence[PairedChoice]) -> Alignment:
     """Compares an extractor's choices with people's; intervals count answers to one question as a cluster."""
-    chose = sum(pair.people == NO_OPTION and pair.outcome == "one none" for pair in pairs)
-    return _alignment(extractor, model, pairs, chose)
+    chosen_alone = [
+        pair for pair in pairs if pair.people == NO_OPTION and pair.outcome == "one none"
+    ]
+    return _alignment(extractor, model, pairs, chose=len(chosen_alone))
 
 
-def by_model(extractor: str, models: Mapping[str, Sequence[PairedChoice]]) -> list[Alignment]:
+def align_by_model(
+    extractor: str, pairs_by_model: Mapping[str, Sequence[PairedChoice]]
+) -> list[Alignment]:
     """An extractor's alignment over all models' answers, if there are several models, and then by model."""
-    alignments = [align(extractor, model, pairs) for model, pairs in models.items()]
+    alignments = [align(extractor, model, pairs) for model, pairs in pairs_by_model.items()]
     if len(alignments) < 2:
         return alignments
-    every_pair = [pair for pairs in models.values() for pair in pairs]
+    every_pair = list(chain.from_iterable(pairs_by_model.values()))
     return [align(extractor, ALL_MODELS, every_pair), *alignments]
 
 
@@ -161,7 +169,7 @@ def _round(reading: PersonReading) -> int:
     return reading.round
 
 
-def people_choose(readings: Iterable[PersonReading]) -> dict[AnswerKey, str]:
+def peoples_choices(readings: Iterable[PersonReading]) -> dict[AnswerKey, str]:
     """The option that most people chose, by answer; in a tie the latest: where two differ, a third decides."""
     choices = {}
     for answer, last in last_readings(readings).items():
@@ -171,22 +179,26 @@ def people_choose(readings: Iterable[PersonReading]) -> dict[AnswerKey, str]:
     return choices
 
 
-def between_people(readings: Sequence[PersonReading]) -> list[Alignment]:
-    """People beside one another on the same answers, and each beside their own first reading, where there are pairs."""
-    between = [
-        _paired(first, second)
-        for last in last_readings(readings).values()
-        for first, second in combinations(last, 2)
-    ]
+def align_people(readings: Sequence[PersonReading]) -> list[Alignment]:
+    """Agreement of people with each other, and of each with their own first reading, as far as there are pairs."""
+    pairs_of_people = []
+    for last in last_readings(readings).values():
+        for first, second in combinations(last, 2):
+            pairs_of_people.append(_pair(first, second))
     rounds = grouped(((reading.answer, reading.reader), reading) for reading in readings)
-    again = []
+    pairs_of_rounds = []
     for own in rounds.values():
         if len(own) > 1:
             first, second = sorted(own, key=_round)[:2]
-            again.append(_paired(first, second))
-    pairs_by_name = {"People, compared with each other": between, "People, second time": again}
-    return [_alignment(name, "", pairs, None) for name, pairs in pairs_by_name.items() if pairs]
+            pairs_of_rounds.append(_pair(first, second))
+    pairs_by_name = {
+        "People, compared with each other": pairs_of_people,
+        "People, second time": pairs_of_rounds,
+    }
+    return [
+        _alignment(name, "", pairs, chose=None) for name, pairs in pairs_by_name.items() if pairs
+    ]
 
 
-def _paired(first: PersonReading, second: PersonReading) -> PairedChoice:
+def _pair(first: PersonReading, second: PersonReading) -> PairedChoice:
     return PairedChoice(first.answer.question, first.option, second.option)

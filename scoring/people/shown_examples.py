@@ -14,13 +14,14 @@ from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.people.mark_files import PersonMark
 from scoring.people.mark_sheets import NO_INTERVAL
-from scoring.people.measures import LEAST_MARKS, MarksError, Measures, compared
+from scoring.people.measures import LEAST_MARKS, MarksError, Measures, compare_scores
 from scoring.people.published import PAPER_EXAMPLES, Examples, examples_words
 from scoring.report import Filled, Grade, Protocol, Report
 
 SUBSETS: Mapping[int, Examples] = {len(examples): examples for examples in PAPER_EXAMPLES}
 """The paper's choices of examples, by their number."""
 PAPER_JUDGE = "gpt-4-0613"
+"""The judge of the paper's Table 8."""
 _HASH = 12
 """Characters of a prompt's sha256 in the table."""
 
@@ -30,6 +31,7 @@ class MarkedAnswer(NamedTuple):
 
     filled: Filled
     mark: float
+    """From 0 to 1."""
 
 
 class ShownExamples(NamedTuple):
@@ -46,22 +48,25 @@ class ShownExamples(NamedTuple):
 def chosen_subsets(words: str) -> tuple[Examples, ...]:
     """The paper's subsets of these sizes, such as 0,2,4,7. Raises MarksError."""
     sizes = [word.strip() for word in words.split(",")]
-    known = {str(size): examples for size, examples in SUBSETS.items()}
-    if len(set(sizes)) < len(sizes) or not known.keys() >= {*sizes}:
+    subsets = {str(size): examples for size, examples in SUBSETS.items()}
+    has_repeated = len(set(sizes)) < len(sizes)
+    unknown = [size for size in sizes if size not in subsets]
+    if has_repeated or unknown:
         raise MarksError(
-            f"--examples is {words!r}. Use one or more of {', '.join(known)}, each once, as in MM-Vet's Table 8."
+            f"--examples is {words!r}. Use one or more of {', '.join(subsets)}, each once, as in MM-Vet's Table 8."
         )
-    return tuple(known[size] for size in sizes)
+    return tuple(subsets[size] for size in sizes)
 
 
 def marked_answers(report: Report, marks: Sequence[PersonMark]) -> list[MarkedAnswer]:
     """The report's answers that people marked. Raises MarksError for fewer than LEAST_MARKS."""
-    by_item = grouped((mark.item, mark.score) for mark in marks if mark.round == 1)
-    answers = [
-        MarkedAnswer(Filled(row.question, row.prediction), float(median(by_item[row.question.id])))
-        for row in report.rows
-        if row.question.id in by_item and row.prediction is not None
-    ]
+    scores_by_item = grouped((mark.item, mark.score) for mark in marks if mark.round == 1)
+    answers = []
+    for row in report.rows:
+        scores = scores_by_item.get(row.question.id)
+        if scores and row.prediction is not None:
+            filled = Filled(row.question, row.prediction)
+            answers.append(MarkedAnswer(filled, float(median(scores))))
     if len(answers) < LEAST_MARKS:
         raise MarksError(
             f"This needs {LEAST_MARKS} marked answers, and has {len(answers)}. Mark more. The judge wasn't asked."
@@ -85,7 +90,7 @@ def grading_tasks(
     return tasks
 
 
-def measured(
+def measure_subsets(
     benchmark: MMVet,
     subsets: Sequence[Examples],
     answers: Sequence[MarkedAnswer],
@@ -96,12 +101,14 @@ def measured(
     results = []
     marks = np.array([answer.mark for answer in answers])
     for place, examples in enumerate(subsets):
-        own_grades = grades[place * len(answers) : (place + 1) * len(answers)]
-        scores = np.array([np.nan if grade.score is None else grade.score for grade in own_grades])
+        subset_grades = grades[place * len(answers) : (place + 1) * len(answers)]
+        scores = np.array(
+            [np.nan if grade.score is None else grade.score for grade in subset_grades]
+        )
         is_scored = ~np.isnan(scores)
         measures = None
         if int(is_scored.sum()) >= LEAST_MARKS:
-            measures = compared(scores[is_scored], marks[is_scored])
+            measures = compare_scores(scores[is_scored], marks[is_scored])
         results.append(
             ShownExamples(
                 examples=examples,
@@ -118,13 +125,17 @@ def examples_sheet(results: Sequence[ShownExamples], judge: str) -> Sheet:
     rows = []
     for result in results:
         measures = result.measures
-        delta = measures.delta if measures else None
         interval = measures.delta_interval if measures else None
-        ends = (interval.low, interval.high) if interval else (None, None)
+        delta_cells = estimate_cells(
+            "delta",
+            measures.delta if measures else None,
+            interval.low if interval else None,
+            interval.high if interval else None,
+        )
         row = {
             "examples": examples_words(result.examples),
             "n": measures.answers if measures else 0,
-            **estimate_cells("delta", delta, *ends),
+            **delta_cells,
             "bias": measures.bias if measures else None,
             "unscored": result.unscored,
             "paper": PAPER_EXAMPLES[result.examples],

@@ -119,17 +119,20 @@ def _cider(candidates: Sequence[Candidate]) -> list[float]:
             place: [" ".join(words(candidates[place].reference or ""))] for place in places
         }
         answers = {place: [" ".join(words(candidates[place].text))] for place in places}
-        for place, value in zip(places, Cider().compute_score(references, answers)[1], strict=True):
+        _, model_scores = Cider().compute_score(references, answers)
+        for place, value in zip(places, model_scores, strict=True):
             scores[place] = value
     return scores
 
 
 def _bert(candidates: Sequence[Candidate]) -> list[float]:
+    """F1 of BERTScore (Zhang et al. 2020) with its model for English."""
     from bert_score import score as bert_score  # pyright: ignore[reportMissingImports]
 
     texts = [candidate.text for candidate in candidates]
     references = [candidate.reference for candidate in candidates]
-    return bert_score(texts, references, lang="en")[2].tolist()
+    _, _, f1 = bert_score(texts, references, lang="en")
+    return f1.tolist()
 
 
 METRICS: Mapping[MetricName, TextMetric] = {
@@ -144,11 +147,19 @@ METRICS: Mapping[MetricName, TextMetric] = {
     "BLEU-4": TextMetric(_bleu, needs_reference=True, needs=""),
     "ROUGE-L": TextMetric(_rouge, needs_reference=True, needs=""),
     "METEOR": TextMetric(
-        _meteor, True, "requirements-metrics.txt and WordNet (python -m nltk.downloader wordnet)"
+        _meteor,
+        needs_reference=True,
+        needs="requirements-metrics.txt and WordNet (python -m nltk.downloader wordnet)",
     ),
-    "CIDEr": TextMetric(_cider, True, "requirements-metrics.txt (pycocoevalcap, 100 MB, no Java)"),
+    "CIDEr": TextMetric(
+        _cider,
+        needs_reference=True,
+        needs="requirements-metrics.txt (pycocoevalcap, 100 MB, no Java)",
+    ),
     "BERTScore": TextMetric(
-        _bert, True, "requirements-metrics.txt and roberta-large from the Hub (1.4 GB, PyTorch)"
+        _bert,
+        needs_reference=True,
+        needs="requirements-metrics.txt and roberta-large from the Hub (1.4 GB, PyTorch)",
     ),
 }
 INSTALLED: tuple[MetricName, ...] = ("random", "length", "BLEU-4", "ROUGE-L")

@@ -24,7 +24,7 @@ from scoring.publish.hub_files import NOBODY_ELSE, PublishError, is_open, judge_
 from scoring.publish.refusals import refusals, stopping_refusals
 from scoring.registry import benchmark_of
 from scoring.report import AnyReport, JudgeStamp, Report, ScoreLine
-from scoring.specs.report import SpecReport, report_items, ruled_rows
+from scoring.specs.report import SpecReport, ruled_rows
 
 Relationship = Literal["first_party", "third_party"]
 """Whether the model's makers scored it themselves."""
@@ -92,9 +92,9 @@ def judge_prompt(report: AnyReport) -> str:
         prompts = [PROMPTS[language(row.question)] for row in judged]
     elif isinstance(report, SpecReport):
         prompts = [
-            rule.judge_prompt(item, report.protocol)
-            for (row, rule), item in zip(ruled_rows(report), report_items(report), strict=False)
-            if row.replies
+            ruled.rule.judge_prompt(ruled.item, report.protocol)
+            for ruled in ruled_rows(report)
+            if ruled.row.replies
         ]
     return "\n\n---\n\n".join(dict.fromkeys(prompts)) or _UNKNOWN_PROMPT
 

@@ -12,9 +12,10 @@ from pathlib import Path, PurePath
 from arena.io.tables import PAGE, FileLimits, Record, read_records
 from arena.templates import plural
 from scoring.benchmarks.base import ColumnNames
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, spelled
+from scoring.multiple_choice.columns import columns_by_plain_name
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.questions.known_file import KnownFile, text_digest
-from scoring.registry import flat
+from scoring.registry import flat_record
 from scoring.specs.problems import either
 from scoring.specs.schema import ends_with
 
@@ -77,8 +78,8 @@ def answer_files(
     texts_by_names: dict[ColumnNames, dict[str, str]] = {names: {} for names in namings}
     for record in read_records(path, limits, IMAGE_COLUMNS, label, members=True):
         for names, texts in texts_by_names.items():
-            row = flat(record, names).values
-            columns = spelled(row)
+            row = flat_record(record, names).values
+            columns = columns_by_plain_name(row)
             if id := _cell(row, columns, names.ids):
                 texts[id.removesuffix(".0")] = text_digest(_cell(row, columns, names.questions))
     return {names: AnswerFile(label, texts) for names, texts in texts_by_names.items()}
@@ -86,8 +87,8 @@ def answer_files(
 
 def record_id(record: Record, names: ColumnNames) -> str:
     """Returns the id of a record, in a column of these names; "" if it has none."""
-    row = flat(record, names).values
-    return _cell(row, spelled(row), names.ids).removesuffix(".0")
+    row = flat_record(record, names).values
+    return _cell(row, columns_by_plain_name(row), names.ids).removesuffix(".0")
 
 
 def match_questions(

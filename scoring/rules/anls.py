@@ -2,7 +2,15 @@
 
 from typing import ClassVar, Literal
 
-from scoring.rules.base import Item, Reading, RuleExample, RuleKind, RuleProtocol, accepted, unread
+from scoring.rules.base import (
+    Item,
+    Reading,
+    RuleExample,
+    RuleKind,
+    RuleProtocol,
+    accepted_answers,
+    unread_reading,
+)
 from scoring.rules.edits import edit_distance
 from scoring.rules.short_answers import short_answer
 
@@ -30,13 +38,13 @@ class AnlsRule(RuleKind):
         return frozenset(("strict", "vlmevalkit", "lmms-eval"))
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
-        truths = accepted(self.truth_of(item) or "")
+        truths = accepted_answers(self.truth_of(item) or "")
         if protocol == "strict":
             answer, problem = short_answer(answer, truths)
             if problem:
-                return unread(protocol, problem)
+                return unread_reading(protocol, problem)
         if len(answer) > _LONGEST:
-            return unread(protocol, f"longer than {_LONGEST:,} characters")
+            return unread_reading(protocol, f"longer than {_LONGEST:,} characters")
         best = max((similarity(answer, truth) for truth in truths), default=0.0)
         return Reading(best, answer[:200], "by edit distance")
 

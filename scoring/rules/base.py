@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from scoring.intervals import UNIT, Ends
 from scoring.judges.spec import Ask, JudgeSpec, Reply, ShownImage
-from scoring.rules.short_answers import unwrapped
+from scoring.rules.short_answers import unwrap_answer
 from scoring.text_lists import listed_texts
 
 RuleProtocol = Literal["strict", "vlmevalkit", "lmms-eval", "authors", "mmbench-paper", "mmt-paper"]
@@ -133,7 +133,7 @@ class RuleKind(BaseModel, ABC):
         """The lowest and the highest mark; None if answers get no marks."""
         return None
 
-    def reads(self, answer: str) -> bool:
+    def can_read(self, answer: str) -> bool:
         """Whether a reading can be this text, such as "Yes", so that a figure may count it."""
         return self.is_compared
 
@@ -143,12 +143,12 @@ class RuleKind(BaseModel, ABC):
         return 0
 
     @property
-    def needed(self) -> Sequence[str]:
-        """The roles, such as `truth`, and columns that every file must have."""
+    def required(self) -> Sequence[str]:
+        """The roles, such as `truth`, and columns that every file of answers must have."""
         return ("truth",)
 
     @property
-    def mentioned(self) -> Sequence[str]:
+    def prompt_columns(self) -> Sequence[str]:
         """Columns named in a prompt; a column that a file lacks is empty there."""
         return ()
 
@@ -200,9 +200,9 @@ class RuleKind(BaseModel, ABC):
         """Reason why `strict` can't score a question by its right answer, to end a sentence; "" if it can."""
         return ""
 
-    def submitted(self, item: Item, answer: str, read: str) -> str:
+    def submission_text(self, item: Item, answer: str, read: str) -> str:
         """The text to submit for an answer, which is the answer without the text around it; `read` is its reading."""
-        return unwrapped(answer)
+        return unwrap_answer(answer)
 
     @property
     def truth_reasons(self) -> frozenset[str]:
@@ -228,12 +228,12 @@ def cell_of(item: Item, column: str) -> str | None:
     return None if cell is None or cell == "" else str(cell)
 
 
-def accepted(truth: str) -> tuple[str, ...]:
+def accepted_answers(truth: str) -> tuple[str, ...]:
     """The right answers in a cell: the members of a list, or its text."""
     members = listed_texts(truth)
     return (truth,) if members is None else members
 
 
-def unread(protocol: RuleProtocol, why: str, is_open: bool = False) -> Reading:
+def unread_reading(protocol: RuleProtocol, why: str, is_open: bool = False) -> Reading:
     """The reading of an unreadable answer: without a score under `strict`, and wrong under every other protocol."""
     return Reading(None if protocol == "strict" else 0.0, "", why, is_open)

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 MOST_SIGNS = 300
 """Characters of the longest formula that is read."""
-_DEEPEST = 24
+_MOST_BRACKETS = 24
+"""Brackets of a formula that are open at once."""
 _SIGNS = str.maketrans(
     {
         **dict.fromkeys("−‐‑‒–", "-"),
@@ -32,18 +33,20 @@ _SIGNS = str.maketrans(
         "¾": "(3/4)",
     }
 )
-_DROPPED = re.compile(
+_LAYOUT = re.compile(
     r"\\(?:left|right|boxed|fbox|text|mathrm|displaystyle)(?![a-z])|\\[,!;: ()$]|\$"
     r"|\^\s?\{?\s?\\circ(?![a-z])(?:\s?\})?"
 )
-_WRITTEN = (
+"""Commands of LaTeX, and degrees, that don't change a value."""
+_SPELLINGS = (
     (re.compile(r"\\[dtc]frac(?![a-z])"), r"\\frac"),
-    (re.compile(r"\\(?:times|cdot)(?![a-z])|\*\*"), lambda match: "^" if match[0] == "**" else "*"),
+    (re.compile(r"\*\*"), "^"),
+    (re.compile(r"\\(?:times|cdot)(?![a-z])"), "*"),
     (re.compile(r"\\div(?![a-z])"), "/"),
     (re.compile(r"\\%|\bpercent\b"), "%"),
     (re.compile(r"(?<![a-z\\])(?=(?:sqrt|pi)(?![a-z]))"), r"\\"),
 )
-"""Other ways to write a sign of the grammar."""
+"""Other ways to write a token of the grammar, and that token."""
 _TOKEN = re.compile(
     r"\s*+((?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)(?:\.\d*+)?(?:e[+-]?\d{1,3})?(?![a-z\d])"
     r"|\.\d++(?:e[+-]?\d{1,3})?(?![a-z\d])"
@@ -56,28 +59,29 @@ class _UnreadError(ValueError):
     """A text that is not a formula of the grammar."""
 
 
-def value(text: str, plainly: bool = False) -> float | None:
+def formula_value(text: str, as_kit: bool = False) -> float | None:
     """The value of a formula; None for another text, and for a value that is not finite.
 
-    `plainly` is VLMEvalKit's range: no square root, pi, factor without a sign, or fraction without braces.
+    `as_kit` reads only what VLMEvalKit reads: no square root, pi, factor without a sign, or fraction without braces.
     """
     text = text.strip()
     if len(text) > MOST_SIGNS:
         return None
     text = text.lower()
-    if not plainly:
+    if not as_kit:
         text = text.replace("°", "")
     try:
-        number = _Parser(_tokens(text), plainly).whole()
+        number = _Parser(_tokens(text), as_kit).whole()
     except (_UnreadError, ArithmeticError):
         return None
     return number if math.isfinite(number) else None
 
 
 def _tokens(text: str) -> Sequence[str]:
-    text = _DROPPED.sub(" ", text.translate(_SIGNS))
-    for pattern, sign in _WRITTEN:
-        text = pattern.sub(sign, text)
+    """The tokens of a formula in lower case. Raises _UnreadError for another text."""
+    text = _LAYOUT.sub(" ", text.translate(_SIGNS))
+    for pattern, token in _SPELLINGS:
+        text = pattern.sub(token, text)
     tokens: list[str] = []
     place = 0
     while place < len(text):
@@ -93,19 +97,25 @@ def _tokens(text: str) -> Sequence[str]:
 
 @dataclass
 class _Parser:
-    """A parser of the grammar above, with a method for each of its lines."""
+    """A parser of the grammar above, with a method for each of its lines.
+
+    Methods return a value. They raise _UnreadError for other texts, and ArithmeticError where there is no value.
+    """
 
     tokens: Sequence[str]
-    plainly: bool
+    as_kit: bool
     place: int = 0
+    """The place of the next token."""
     depth: int = 0
+    """The number of open brackets."""
 
     @property
     def next(self) -> str:
+        """The next token; "" at the end."""
         return self.tokens[self.place] if self.place < len(self.tokens) else ""
 
     def take(self, *signs: str) -> str:
-        """The next token if it is one of these; else ""."""
+        """Goes past the next token and returns it if it is one of these; else ""."""
         sign = self.next
         if sign == "" or sign not in signs:
             return ""
@@ -134,9 +144,9 @@ class _Parser:
         while True:
             if self.take("*"):
                 number *= self.signed()
-            elif self.take("/") or (self.plainly and self.take(":")):
+            elif self.take("/") or (self.as_kit and self.take(":")):
                 number /= self.signed()
-            elif not self.plainly and self.next in ("\\sqrt", "\\pi", "\\frac", "("):
+            elif not self.as_kit and self.next in ("\\sqrt", "\\pi", "\\frac", "("):
                 number *= self.power()
             else:
                 return number
@@ -155,10 +165,10 @@ class _Parser:
         if not self.take("^"):
             return base
         exponent = self.sign() * self.percent()
-        raised = base**exponent
-        if isinstance(raised, complex) or self.next == "^":
+        result = base**exponent
+        if isinstance(result, complex) or self.next == "^":
             raise _UnreadError
-        return raised
+        return result
 
     def percent(self) -> float:
         number = self.single()
@@ -176,7 +186,7 @@ class _Parser:
             return self.inside(token)
         if token.startswith("\\frac"):
             return self.fraction(token)
-        if token == "\\pi" and not self.plainly:
+        if token == "\\pi" and not self.as_kit:
             return math.pi
         if token == "\\sqrt":
             return self.root()
@@ -184,13 +194,13 @@ class _Parser:
 
     def is_mixed(self) -> bool:
         """Whether a fraction of two whole numbers follows: then a whole number before it is added to it."""
-        following = self.tokens[self.place : self.place + 7]
-        pattern = ["0" if token.isdigit() else token for token in following]
-        return pattern == ["\\frac", "{", "0", "}", "{", "0", "}"]
+        fraction = ["\\frac", "{", "0", "}", "{", "0", "}"]
+        following = self.tokens[self.place : self.place + len(fraction)]
+        return ["0" if token.isdigit() else token for token in following] == fraction
 
     def inside(self, opening: str) -> float:
         self.depth += 1
-        if self.depth > _DEEPEST:
+        if self.depth > _MOST_BRACKETS:
             raise _UnreadError
         number = self.sum()
         self.expect(_CLOSING[opening])
@@ -199,10 +209,10 @@ class _Parser:
 
     def fraction(self, token: str) -> float:
         digits = [sign for sign in token if sign.isdigit()]
-        if digits and not self.plainly:
+        if digits and not self.as_kit:
             return int(digits[0]) / int(digits[1])
-        above = self.braced()
-        return above / self.braced()
+        numerator = self.braced()
+        return numerator / self.braced()
 
     def braced(self) -> float:
         self.expect("{")
@@ -210,12 +220,12 @@ class _Parser:
 
     def root(self) -> float:
         index = self.inside("[") if self.take("[") else 2.0
-        if self.plainly and index == 2:
+        if self.as_kit and index == 2:
             raise _UnreadError
         is_digit = len(self.next) == 1 and self.next.isdigit()
         if not (is_digit or self.next in ("(", "{")):
             raise _UnreadError
-        under = self.single()
-        if under < 0:
+        radicand = self.single()
+        if radicand < 0:
             raise _UnreadError
-        return under ** (1 / index)
+        return radicand ** (1 / index)

@@ -21,9 +21,9 @@ from scoring.rules.base import (
     Reading,
     RuleKind,
     RuleProtocol,
-    unread,
+    unread_reading,
 )
-from scoring.rules.short_answers import unwrapped
+from scoring.rules.short_answers import unwrap_answer
 
 PROMPT = prompt_text("answer_extract.txt")
 UNKNOWN = "Unknown"
@@ -53,16 +53,20 @@ class JudgedKind(RuleKind, ABC):
         ask = judge_request(PROMPT, answer, True, schema, question=item.question, form=self.form)
 
         def read(text: str, finish: str) -> Reading | None:
-            copied = extracted(text, finish)
+            copied = copied_answer(text, finish)
             if copied is None:
                 return None
             if copied.strip(" .").casefold() == UNKNOWN.casefold():
-                return unread(protocol, NOT_FOUND)
+                return unread_reading(protocol, NOT_FOUND)
             reading = self.copied_reading(item, copied, protocol)
-            return reading if reading.read or protocol in TOOLKITS else None
+            if protocol in TOOLKITS:  # an unreadable copy is wrong there
+                return reading
+            return reading if reading.read else None
 
         reply = yield from ask_until_read(ask, read)
-        reading = reply.read or unread(protocol, str(Rule.UNREAD).replace("a letter", self.form))
+        reading = reply.read or unread_reading(
+            protocol, str(Rule.UNREAD).replace("a letter", self.form)
+        )
         return Judged(self._checked(item, reading), reply.replies, reply.model)
 
     def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
@@ -73,20 +77,21 @@ class JudgedKind(RuleKind, ABC):
         """The reading of an answer that a judge copied; without text if it can't be read."""
 
 
-def extracted(reply: str, finish: str = "stop") -> str | None:
+def copied_answer(reply: str, finish: str = "stop") -> str | None:
     """The copied answer in a judge's reply; None for a reply that is cut short, filtered, empty or too long."""
     if ending(finish) != "whole":
         return None
     text = answer_of(reply).text.strip()
     if len(text) > _LONGEST:
         return None
-    if match := _OBJECT.fullmatch(text):
-        return _answer_in(match[1])
-    return unwrapped(text) or None
+    json_object = _OBJECT.fullmatch(text)
+    if json_object:
+        return _answer_of_object(json_object[1])
+    return unwrap_answer(text) or None
 
 
-def _answer_in(text: str) -> str | None:
-    """The answer in a JSON object."""
+def _answer_of_object(text: str) -> str | None:
+    """The answer in a JSON object: a list as JSON, any other value as text; None without an answer."""
     try:
         members = json.loads(text)
     except (ValueError, RecursionError):

@@ -33,25 +33,26 @@ from scoring.rules.base import (
     RuleExample,
     RuleKind,
     RuleProtocol,
-    unread,
+    unread_reading,
 )
-from scoring.rules.judging import PROMPT, extracted
+from scoring.rules.judging import PROMPT, copied_answer
 from scoring.rules.open import OpenRule
 from scoring.rules.text import TextRule
-from scoring.rules.toolkit_letters import READERS, LetterWords, nearest
+from scoring.rules.toolkit_letters import READERS, LetterReader, nearest_letter
 
-_OURS: Mapping[RuleProtocol, Protocol] = {
+_CHOICE_PROTOCOLS: Mapping[RuleProtocol, Protocol] = {
     "strict": "strict",
     "mmbench-paper": "mmbench-paper",
     "mmt-paper": "mmt-paper",
 }
+"""The protocols by which our reader of letters, or a paper's, reads an answer; the others are toolkits'."""
 _CAPITALS = frozenset(ascii_uppercase)
 _NUMBER = re.compile(r"[0-9]{1,15}")
-_OPTION = "the letter or the text of the option that it chooses,"
+_COPIED_FORM = "the letter or the text of the option that it chooses,"
 EXAMPLE_OPTIONS = ("a cup", "a plate")
 """Options of the made-up question."""
-_OPEN = OpenRule()
-_TEXT = TextRule()
+_OPEN_RULE = OpenRule()
+_TEXT_RULE = TextRule()
 
 
 class LetterRule(RuleKind):
@@ -66,7 +67,7 @@ class LetterRule(RuleKind):
     open: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
     """The second option for a question without options, with the truth as the first; `strict` and the authors read
     it as an open question."""
-    read: LetterWords = "shared"
+    read: LetterReader = "shared"
     """lmms-eval's reader for this benchmark; `standing` is VLMEvalKit's too."""
 
     @property
@@ -78,59 +79,62 @@ class LetterRule(RuleKind):
         options = self.options
         if options is None:
             return super().named_columns
-        listed = NamedColumn(options, "All options, as a list", json.dumps(EXAMPLE_OPTIONS))
-        return [*super().named_columns, listed]
+        cell = json.dumps(EXAMPLE_OPTIONS)
+        return [*super().named_columns, NamedColumn(options, "All options, as a list", cell)]
 
     @property
     def truth_reasons(self) -> frozenset[str]:
-        return frozenset() if self.open is None else _OPEN.truth_reasons
+        return frozenset() if self.open is None else _OPEN_RULE.truth_reasons
 
     def protocols(self) -> frozenset[RuleProtocol]:
-        others = "lmms-eval" if self.open is None else "authors"
-        return frozenset((*_OURS, "vlmevalkit", others))
+        other_toolkit: RuleProtocol = "lmms-eval" if self.open is None else "authors"
+        return frozenset((*_CHOICE_PROTOCOLS, "vlmevalkit", other_toolkit))
 
-    def reads(self, answer: str) -> bool:
+    def can_read(self, answer: str) -> bool:
         return self.open is not None or answer.strip().upper() in [*LETTERS]
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         if self._is_open_question(item, protocol):
-            return _OPEN.reading(self._plain_item(item), answer, protocol)
-        if protocol not in _OURS:
-            return self._toolkits(item, answer, protocol)
+            return _OPEN_RULE.reading(self._item_with_truth(item), answer, protocol)
+        if protocol not in _CHOICE_PROTOCOLS:
+            return self._toolkit_reading(item, answer, protocol)
         options = self.options_of(item)
         if not options:
-            return unread(protocol, "the question has no options")
-        return self._decided(item, self._decision(options, answer, _OURS[protocol]), protocol)
+            return unread_reading(protocol, "the question has no options")
+        decision = self._decide(options, answer, _CHOICE_PROTOCOLS[protocol])
+        return self._reading_of_decision(item, decision, protocol)
 
     def judging(
         self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
     ) -> Generator[Ask, Reply, Judged]:
         if self._is_open_question(item, protocol):
-            return (yield from _OPEN.judging(self._plain_item(item), answer, protocol, spec))
-        if protocol not in _OURS:
+            return (
+                yield from _OPEN_RULE.judging(self._item_with_truth(item), answer, protocol, spec)
+            )
+        if protocol not in _CHOICE_PROTOCOLS:
             return (yield from self._toolkit_judging(item, answer, protocol, spec))
-        question = self._question(item)
-        ours = _OURS[protocol]
-        decision = extract(answer, question.options, ours)
+        question = self._choice_question(item)
+        choice_protocol = _CHOICE_PROTOCOLS[protocol]
+        decision = extract(answer, question.options, choice_protocol)
         if decision.is_open:
-            decision = yield from ask_for_letter(question, answer, decision, ours, spec)
-        reading = self._checked(item, self._decided(item, decision, protocol))
+            decision = yield from ask_for_letter(question, answer, decision, choice_protocol, spec)
+        reading = self._checked(item, self._reading_of_decision(item, decision, protocol))
         return Judged(replace(reading, is_open=False), decision.replies, decision.model)
 
     def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
         if self._is_open_question(item, protocol) or protocol in ("lmms-eval", "authors"):
             return PROMPT
-        return PROMPTS[language(self._question(item))]
+        return PROMPTS[language(self._choice_question(item))]
 
     def wrong_truth(self, item: Item) -> str:
         is_letter = self.truth_of(item) in self.options_of(item)
         return "" if is_letter or self._right_letter(item) else "isn't one of the options"
 
-    def submitted(self, item: Item, answer: str, read: str) -> str:
+    def submission_text(self, item: Item, answer: str, read: str) -> str:
         """The letter, or the whole answer if none was read; for a question without options the unwrapped text."""
         if self.shown_options(item):
             return read or answer
-        return super().submitted(item, answer, read)
+        return super().submission_text(item, answer, read)
 
     def options_of(self, item: Item) -> Mapping[str, str]:
         """The options by letter; for a question without options, the truth and the text for all other answers."""
@@ -145,20 +149,23 @@ class LetterRule(RuleKind):
         texts = listed_options(item.cells.get(self.options)) or ()
         return dict(zip(LETTERS, texts, strict=False))
 
-    def _has_words_for_options(self, item: Item) -> bool:
+    def _lacks_options(self, item: Item) -> bool:
+        """Whether a question has no options, so that `open` stands for all wrong ones."""
         return self.open is not None and not self.shown_options(item)
 
     def _is_open_question(self, item: Item, protocol: RuleProtocol) -> bool:
         """Whether a question without options is read as an open question."""
-        return protocol in ("strict", "authors") and self._has_words_for_options(item)
+        return protocol in ("strict", "authors") and self._lacks_options(item)
 
-    def _plain_item(self, item: Item) -> Item:
+    def _item_with_truth(self, item: Item) -> Item:
+        """The question for another rule, which doesn't know this one's column of right answers."""
         return replace(item, truth=self.truth_of(item))
 
-    def _question(self, item: Item) -> ChoiceQuestion:
-        number = int(item.id) if _NUMBER.fullmatch(item.id) else zlib.crc32(item.id.encode())
+    def _choice_question(self, item: Item) -> ChoiceQuestion:
+        """The question as the readers of multiple choice know it, whose ids are numbers."""
+        index = int(item.id) if _NUMBER.fullmatch(item.id) else zlib.crc32(item.id.encode())
         return ChoiceQuestion(
-            index=number,
+            index=index,
             text=item.question,
             options=self.options_of(item),
             answer=None,
@@ -167,7 +174,7 @@ class LetterRule(RuleKind):
             split="",
         )
 
-    def _decision(self, options: Mapping[str, str], answer: str, protocol: Protocol) -> Decision:
+    def _decide(self, options: Mapping[str, str], answer: str, protocol: Protocol) -> Decision:
         """The letter by our rules or a paper's; if ours read nothing, by the final line."""
         decision = extract(answer, options, protocol)
         if protocol != "strict" or not decision.is_open or self.final_line is None:
@@ -177,40 +184,49 @@ class LetterRule(RuleKind):
             return decision
         return extract(last.removeprefix(self.final_line), options, protocol)
 
-    def _decided(self, item: Item, decision: Decision, protocol: RuleProtocol) -> Reading:
+    def _reading_of_decision(
+        self, item: Item, decision: Decision, protocol: RuleProtocol
+    ) -> Reading:
         why = str(decision.rule)
         if decision.letter is None:
-            return unread(protocol, why, decision.is_open)
-        right = self._right_letter(item)
-        if right is None and self.truth_of(item) is not None:
+            return unread_reading(protocol, why, decision.is_open)
+        right_letter = self._right_letter(item)
+        if right_letter is not None:
+            return Reading(float(decision.letter == right_letter), decision.letter, why)
+        if self.truth_of(item) is not None:
             why = f"{why}; the right answer isn't one of the options"
-        if right is None:
-            return Reading(None, decision.letter, why)
-        return Reading(float(decision.letter == right), decision.letter, why)
+        return Reading(None, decision.letter, why)
 
     def _right_letter(self, item: Item) -> str | None:
         """The letter of the option that is the truth, by letter, text or place; None if none is."""
-        if self._has_words_for_options(item):
+        if self._lacks_options(item):
             return "A"
         cell = TruthCell(self.truth_of(item) or "", self.options_of(item))
         return read_truths([cell]).letters[0]
 
-    def _toolkits(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
+    def _toolkit_reading(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         """A toolkit's letter, compared with the truth as it is in the file."""
         truth = self._toolkit_truth(item, protocol)
         is_text = protocol == "lmms-eval" and self.read == "shared" and truth not in _CAPITALS
         if is_text and self.truth_of(item) is not None:
-            return _TEXT.reading(self._plain_item(item), answer, protocol)
+            return _TEXT_RULE.reading(self._item_with_truth(item), answer, protocol)
         reading = self._toolkit_letter(self.options_of(item), answer, protocol)
-        return replace(reading, score=float(reading.read == truth)) if reading.read else reading
+        if not reading.read:
+            return reading
+        return replace(reading, score=float(reading.read == truth))
 
     def _toolkit_truth(self, item: Item, protocol: RuleProtocol) -> str:
-        """The truth for a toolkit's comparison: as it is in the file, and lmms-eval's "(a)" as A."""
+        """The truth for a toolkit's comparison: as it is in the file, but for lmms-eval "(a)" as A.
+
+        With `open`, a truth that is no letter is A, the first option of a question without options.
+        """
         truth = (self.truth_of(item) or "").strip()
         if self.open is not None:
             return truth if truth in _CAPITALS else "A"
         letter = truth.strip("()").upper()
-        return letter if protocol == "lmms-eval" and letter in _CAPITALS else truth
+        if protocol == "lmms-eval" and letter in _CAPITALS:
+            return letter
+        return truth
 
     def _toolkit_letter(
         self, options: Mapping[str, str], answer: str, protocol: RuleProtocol
@@ -219,27 +235,27 @@ class LetterRule(RuleKind):
         if protocol == "vlmevalkit" and self.read != "standing":
             decision = vlmevalkit_decision(self._final_text(answer), options)
             if decision.letter is None:
-                return unread(protocol, str(decision.rule), True)
+                return unread_reading(protocol, str(decision.rule), True)
             return Reading(None, decision.letter, str(decision.rule))
         if self.read == "nearest":
-            letter = next((letter for letter, text in options.items() if text == answer), "")
-            if not letter:
-                return unread(protocol, "left to the judge", bool(answer))
-            return Reading(None, letter, "an option")
+            for letter, text in options.items():
+                if text == answer:
+                    return Reading(None, letter, "an option")
+            return unread_reading(protocol, "left to the judge", bool(answer))
         name = "mmmu" if protocol == "authors" else self.read
         letter = READERS[name](answer, options)
-        return Reading(None, letter, name) if letter else unread(protocol, "no letter")
+        return Reading(None, letter, name) if letter else unread_reading(protocol, "no letter")
 
     def _final_text(self, answer: str) -> str:
         """The toolkit's reading of the final line: its only capital, or the whole line; without the line the answer."""
         if self.final_line is None:
             return answer
         lines = [line.strip() for line in answer.strip().split("\n")]
-        text = next((line for line in reversed(lines) if line.startswith(self.final_line)), None)
-        if text is None:
+        final_lines = [line for line in lines if line.startswith(self.final_line)]
+        if not final_lines:
             return answer
-        text = text.removeprefix(self.final_line)
-        capitals = {sign for sign in text if sign in _CAPITALS}
+        text = final_lines[-1].removeprefix(self.final_line)
+        capitals = {character for character in text if character in _CAPITALS}
         return capitals.pop() if len(capitals) == 1 else text
 
     def _toolkit_judging(
@@ -248,22 +264,24 @@ class LetterRule(RuleKind):
         """A judge's letter by VLMEvalKit's rule, or the option nearest to the judge's copy."""
         options = self.options_of(item)
         if protocol == "vlmevalkit":
-            ask = letter_request(self._question(item), answer, False, spec)
+            ask = letter_request(self._choice_question(item), answer, False, spec)
         else:
-            ask = judge_request(PROMPT, answer, True, None, question=item.question, form=_OPTION)
+            ask = judge_request(
+                PROMPT, answer, True, None, question=item.question, form=_COPIED_FORM
+            )
 
         def read(text: str, finish: str) -> str | None:
             if protocol == "vlmevalkit":
                 return (
                     read_reply(text, options, finish) or vlmevalkit_decision(text, options).letter
                 )
-            copied = extracted(text, finish)
-            return None if copied is None else nearest(copied, options)
+            copied = copied_answer(text, finish)
+            return None if copied is None else nearest_letter(copied, options)
 
         reply = yield from ask_until_read(ask, read)
-        truth = self._toolkit_truth(item, protocol)
-        if not reply.read:
-            reading = unread(protocol, str(Rule.UNREAD))
+        if reply.read:
+            is_right = reply.read == self._toolkit_truth(item, protocol)
+            reading = Reading(float(is_right), reply.read, str(Rule.JUDGE))
         else:
-            reading = Reading(float(reply.read == truth), reply.read, str(Rule.JUDGE))
+            reading = unread_reading(protocol, str(Rule.UNREAD))
         return Judged(self._checked(item, reading), reply.replies, reply.model)

@@ -15,9 +15,9 @@ from scoring.rules.base import (
     RuleExample,
     RuleProtocol,
     cell_of,
-    unread,
+    unread_reading,
 )
-from scoring.rules.formula_values import value
+from scoring.rules.formula_values import formula_value
 from scoring.rules.judging import JudgedKind
 from scoring.rules.short_answers import short_answer
 
@@ -26,11 +26,14 @@ NumberForm = Literal["integer", "float", "formula"]
 _NEAR = 1e-6
 """The difference below which values of formulas are equal; for a value below 1, this share of it."""
 _ROUNDING = 1e-12
+"""The difference below which all values are equal, as floating-point numbers are inexact."""
 _SCIENTIFIC = re.compile(r"[+-]?(?:\d{1,20}(?:\.\d{1,20})?|\.\d{1,20})e[+-]?\d{1,2}")
 _TIMES_TEN = re.compile(r"\s?(?:×|\*|\\times|x)\s?10\s?\^\s?\{?\s?(-?\d{1,2})\s?\}?")
 _DECIMALS = re.compile(r"\.(\d{1,40})(?!\d)")
-_ASSIGNED = re.compile(r"\A\s*+[a-z]\s?=(?!=)")
+_NAME_BEFORE = re.compile(r"\A\s*+[a-z]\s?=(?!=)")
 _MOST_PLACES = 40
+_UNREAD_IN_KIT = ("", "0", "0.0", "-0.0")
+"""Numbers that VLMEvalKit treats as no reading, and leaves to its judge."""
 _MAYBE_SHARE = "a number in percent that may be a share"
 _NO_VALUE = "no formula that has a value"
 _LONGEST = 80
@@ -77,87 +80,90 @@ class NumberRule(JudgedKind):
         if protocol == "strict":
             short = short_answer(answer, (truth,))
             if short.problem:
-                return unread(protocol, short.problem, short.is_open)
-            return self._strict(item, short.text, truth)
+                return unread_reading(protocol, short.problem, short.is_open)
+            return self._strict_reading(item, short.text, truth)
         if protocol == "lmms-eval":
-            return self._before_lmms_judge(item, answer, truth)
-        reading = self._kit(answer, truth)
-        nothing = ("",) if self.as_ == "formula" else _NOTHING
-        if reading.score == 0 or reading.read in nothing:
-            return unread(protocol, "not equal to the truth", True)
+            return self._lmms_reading_without_judge(item, answer, truth)
+        reading = self._kit_reading(answer, truth)
+        unread_texts = ("",) if self.as_ == "formula" else _UNREAD_IN_KIT
+        if reading.score == 0 or reading.read in unread_texts:
+            return unread_reading(protocol, "not equal to the truth", True)
         return reading
 
     def wrong_truth(self, item: Item) -> str:
-        is_fit = self.as_ == "formula" or _one_number(self.truth_of(item) or "") is not None
-        return "" if is_fit else "isn't a number"
+        if self.as_ == "formula":
+            return ""
+        right = _one_number(self.truth_of(item) or "")
+        return "isn't a number" if right is None else ""
 
     def copied_reading(self, item: Item, copied: str, protocol: RuleProtocol) -> Reading:
         truth = self.truth_of(item) or ""
         if protocol == "strict":
-            return self._strict(item, copied, truth)
-        return (
-            self._lmms(item, copied, truth) if protocol == "lmms-eval" else self._kit(copied, truth)
-        )
+            return self._strict_reading(item, copied, truth)
+        if protocol == "lmms-eval":
+            return self._lmms_reading(item, copied, truth)
+        return self._kit_reading(copied, truth)
 
-    def _strict(self, item: Item, text: str, truth: str) -> Reading:
+    def _strict_reading(self, item: Item, text: str, truth: str) -> Reading:
         if self.as_ == "formula":
-            return _formula(text, truth)
+            return _formula_reading(text, truth)
         right = _one_number(truth)
         if right is None:
             return Reading(None, "", "the right answer isn't a number")
         number = _one_number(text)
         if number is None:
-            return unread("strict", "not one number", True)
-        places = 0 if self.as_ == "integer" else self._places(item, truth)
-        is_right = is_same(number, right, places)
+            return unread_reading("strict", "not one number", True)
+        places = 0 if self.as_ == "integer" else self._counted_places(item, truth)
+        is_right = is_equal(number, right, places)
         if is_right is None:
-            return unread("strict", _MAYBE_SHARE, True)
+            return unread_reading("strict", _MAYBE_SHARE, True)
         return Reading(float(is_right), text.strip()[:200], "the number")
 
-    def _places(self, item: Item, truth: str) -> int:
+    def _counted_places(self, item: Item, truth: str) -> int:
         """The decimal places that count: the column's, else those of the truth."""
         places = self._places_in_cell(item)
-        return decimals(truth) if places is None else places
+        return decimal_places(truth) if places is None else places
 
     def _places_in_cell(self, item: Item) -> int | None:
+        """The decimal places that the column of places has for a question; None if it has none."""
         cell = cell_of(item, self.places) if self.places else None
         places = plain_number(cell) if cell else None
         if places is None or places.denominator != 1 or not 0 <= places <= _MOST_PLACES:
             return None
         return int(places)
 
-    def _kit(self, text: str, truth: str) -> Reading:
+    def _kit_reading(self, text: str, truth: str) -> Reading:
         """VLMEvalKit's comparison: Python's number of the text must equal that of the truth; formulas may be text."""
         if self.as_ == "formula":
-            is_equal = kit_equal(text, truth)
-            return Reading(float(is_equal), text.strip()[:200], "equal text or value")
+            is_right = is_equal_in_kit(text, truth)
+            return Reading(float(is_right), text.strip()[:200], "equal text or value")
         number = _python_number(text, self._form(truth))
         if number is None:
-            return unread("vlmevalkit", "no number of this form")
+            return unread_reading("vlmevalkit", "no number of this form")
         is_right = number == _python_number(truth, self._form(truth))
         return Reading(float(is_right), str(number), "the number")
 
-    def _before_lmms_judge(self, item: Item, answer: str, truth: str) -> Reading:
+    def _lmms_reading_without_judge(self, item: Item, answer: str, truth: str) -> Reading:
         """lmms-eval's two shortcuts; all other answers go to its judge."""
         if not answer:
-            return unread("lmms-eval", "empty answer")
+            return unread_reading("lmms-eval", "empty answer")
         number = _python_number(answer, self._form(truth))
         if number is None:
-            return unread("lmms-eval", "no number of this form", True)
-        return self._lmms(item, str(number), truth)
+            return unread_reading("lmms-eval", "no number of this form", True)
+        return self._lmms_reading(item, str(number), truth)
 
-    def _lmms(self, item: Item, text: str, truth: str) -> Reading:
+    def _lmms_reading(self, item: Item, text: str, truth: str) -> Reading:
         """lmms-eval's comparison: the number, cut or rounded, must have the same text as the truth."""
         number = _python_number(text, "float")
         if number is None:
-            return unread("lmms-eval", "no number")
+            return unread_reading("lmms-eval", "no number")
         try:
             if self._form(truth) == "integer":
                 number_text = str(int(number))
             else:
                 number_text = str(round(number, self._places_in_cell(item)))
         except (ValueError, OverflowError):  # infinity has no integer
-            return unread("lmms-eval", "no finite number")
+            return unread_reading("lmms-eval", "no finite number")
         return Reading(float(number_text == truth.strip()), number_text, "the number as text")
 
     def _form(self, truth: str) -> NumberForm:
@@ -165,10 +171,6 @@ class NumberRule(JudgedKind):
         if self.as_:
             return self.as_
         return "float" if _python_number(truth, "integer") is None else "integer"
-
-
-_NOTHING = ("", "0", "0.0", "-0.0")
-"""Numbers that VLMEvalKit treats as no reading, and leaves to its judge."""
 
 
 def _python_number(text: str, form: NumberForm) -> int | float | None:
@@ -179,37 +181,37 @@ def _python_number(text: str, form: NumberForm) -> int | float | None:
         return None
 
 
-def kit_equal(text: str, truth: str) -> bool:
+def is_equal_in_kit(text: str, truth: str) -> bool:
     """Whether VLMEvalKit counts two formulas as equal: the same text, or values that differ by less than 1e-6."""
     plain = text.lower().strip()
     plain_truth = truth.lower().strip()
     if plain == plain_truth:
         return True
-    number = value(plain, plainly=True)
-    right = value(plain_truth, plainly=True)
+    number = formula_value(plain, as_kit=True)
+    right = formula_value(plain_truth, as_kit=True)
     return number is not None and right is not None and abs(number - right) < _NEAR
 
 
-def _formula(text: str, truth: str) -> Reading:
+def _formula_reading(text: str, truth: str) -> Reading:
     """Our reading of a formula: equal text or equal values; a formula without a value is left to a judge."""
     formula = _without_name(text)
     true_formula = _without_name(truth)
-    if _squeezed(formula) == _squeezed(true_formula):
+    if _without_blanks(formula) == _without_blanks(true_formula):
         return Reading(1.0, formula[:200], "equal text")
-    computed = value(formula)
-    expected = value(true_formula)
+    computed = formula_value(formula)
+    expected = formula_value(true_formula)
     if computed is None or expected is None:
-        return unread("strict", _NO_VALUE, True)
+        return unread_reading("strict", _NO_VALUE, True)
     is_near = abs(computed - expected) <= max(_NEAR * min(1.0, abs(expected)), _ROUNDING)
     return Reading(float(is_near), formula[:200], "the value of the formula")
 
 
 def _without_name(text: str) -> str:
     """A formula without the name before it and the full stop after it: "x = 3." is "3"."""
-    return _ASSIGNED.sub("", text.lower()).strip().removesuffix(".").strip(" $")
+    return _NAME_BEFORE.sub("", text.lower()).strip().removesuffix(".").strip(" $")
 
 
-def _squeezed(text: str) -> str:
+def _without_blanks(text: str) -> str:
     return "".join(text.split())
 
 
@@ -224,8 +226,7 @@ def read_number(text: str) -> Number | None:
     if len(text) > _LONGEST:
         return None
     plain = normalized_text(text).lower().strip().removesuffix(".")
-    if power := _TIMES_TEN.search(plain):
-        plain = plain[: power.start()] + f"e{power[1]}" + plain[power.end() :]
+    plain = _TIMES_TEN.sub(r"e\1", plain, count=1)
     if _SCIENTIFIC.fullmatch(plain):
         return Number(frozenset((Fraction(plain),)), "", 0, 0, len(plain))
     return text_as_number(plain)
@@ -236,30 +237,32 @@ def plain_number(text: str) -> Fraction | None:
     number = read_number(text)
     if number is None or number.unit or len(number.values) != 1:
         return None
-    return next(iter(number.values))
+    [value] = number.values
+    return value
 
 
-def decimals(truth: str) -> int:
+def decimal_places(truth: str) -> int:
     """The number of decimal places in a text."""
     match = _DECIMALS.search(truth)
     return len(match[1]) if match else 0
 
 
-def is_same(number: Number, right: Number, places: int) -> bool | None:
+def is_equal(number: Number, right: Number, places: int) -> bool | None:
     """Whether a number is right after rounding; None for "5%" if 5 is right: it may be the share 0.05.
 
-    A unit counts only if both numbers have one.
+    Both have one value. A unit counts only if both have one.
     """
-    value = next(iter(number.values))
-    right_value = next(iter(right.values))
-    same = _rounds_to(value, right_value, places)
+    [value] = number.values
+    [right_value] = right.values
+    is_equal_value = _rounds_to(value, right_value, places)
     if number.unit == "%" and right.unit != "%":
         if _rounds_to(value / 100, right_value, places):
             return True
-        return None if same else False
+        return None if is_equal_value else False
     if right.unit == "%" and number.unit != "%":
-        return same or _rounds_to(100 * value, right_value, places)
-    return same and (number.unit == right.unit or not number.unit or not right.unit)
+        return is_equal_value or _rounds_to(100 * value, right_value, places)
+    units_differ = bool(number.unit and right.unit) and number.unit != right.unit
+    return is_equal_value and not units_differ
 
 
 def _rounds_to(number: Fraction, right: Fraction, places: int) -> bool:
@@ -271,5 +274,5 @@ def _rounds_to(number: Fraction, right: Fraction, places: int) -> bool:
 
 def _rounded(number: Fraction, places: int) -> int:
     """A number in units of its last place, halves away from 0."""
-    size = abs(number) * 10**places + Fraction(1, 2)
-    return int(size) if number >= 0 else -int(size)
+    size = int(abs(number) * 10**places + Fraction(1, 2))
+    return size if number >= 0 else -size

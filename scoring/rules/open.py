@@ -4,17 +4,18 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 
-from scoring.rules.base import Item, Reading, RuleProtocol, accepted, unread
+from scoring.multiple_choice.numbers import Number
+from scoring.rules.base import Item, Reading, RuleProtocol, accepted_answers, unread_reading
 from scoring.rules.judging import JudgedKind
-from scoring.rules.number import decimals, is_same, read_number
+from scoring.rules.number import decimal_places, is_equal, read_number
 from scoring.rules.short_answers import short_answer
 from scoring.rules.text import folded_case
 
 NOT_EQUAL = "not equal"
 """The reason for no reading of an answer that may still say the same."""
-_KEYS = ("could be ", "so ", "is ", "thus ", "therefore ", "final ", "answer ", "result ")
+_KEY_WORDS = ("could be ", "so ", "is ", "thus ", "therefore ", "final ", "answer ", "result ")
 """Words before an answer in MMMU's code; on the last line, an equals sign counts too."""
-_NO_PHRASES = (":", ",", ".", "!", "?", ";", "'")
+_MARKS = (":", ",", ".", "!", "?", ";", "'")
 _NUMBERS = (
     re.compile(r"-?\b\d{1,3}(?:,\d{3})+\b"),
     re.compile(r"-?(?<!\d)\d++(?:\.\d++)?[eE][+-]?\d++"),
@@ -42,7 +43,7 @@ class OpenRule(JudgedKind):
         return frozenset(("strict", "authors"))
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
-        truths = accepted(self.truth_of(item) or "")
+        truths = accepted_answers(self.truth_of(item) or "")
         if protocol == "authors":
             answers = mmmu_answers(answer)
             score = float(is_mmmu_right(answers, truths))
@@ -50,38 +51,44 @@ class OpenRule(JudgedKind):
             return Reading(score, read, "key phrases and numbers")
         short = short_answer(answer, truths)
         if short.problem:
-            return unread(protocol, short.problem, short.is_open)
-        return self._strict(short.text, truths) or unread(protocol, NOT_EQUAL, True)
+            return unread_reading(protocol, short.problem, short.is_open)
+        return self._strict_reading(short.text, truths) or unread_reading(protocol, NOT_EQUAL, True)
 
     def copied_reading(self, item: Item, copied: str, protocol: RuleProtocol) -> Reading:
-        truths = accepted(self.truth_of(item) or "")
-        return self._strict(copied, truths) or Reading(0.0, copied, "judge")
+        truths = accepted_answers(self.truth_of(item) or "")
+        return self._strict_reading(copied, truths) or Reading(0.0, copied, "judge")
 
-    def _strict(self, text: str, truths: Sequence[str]) -> Reading | None:
+    def _strict_reading(self, text: str, truths: Sequence[str]) -> Reading | None:
         """The reading of an answer that equals a truth, or that is a number if all truths are numbers; else None."""
         if any(folded_case(text) == folded_case(truth) for truth in truths):
             return Reading(1.0, text[:200], "equal text")
         number = read_number(text)
         if number is None or len(number.values) != 1:
             return None
-        results: list[bool | None] = []
-        for truth in truths:
-            right = read_number(truth)
-            is_number = right is not None and len(right.values) == 1
-            results.append(is_same(number, right, decimals(truth)) if right and is_number else None)
+        results = [_is_number_right(number, truth) for truth in truths]
         if True in results:
             return Reading(1.0, text[:200], "equal number")
-        return None if None in results else Reading(0.0, text[:200], "another number")
+        if None in results:
+            return None
+        return Reading(0.0, text[:200], "another number")
+
+
+def _is_number_right(number: Number, truth: str) -> bool | None:
+    """Whether a number is the right answer; None if that isn't a number, or it can't be told."""
+    right = read_number(truth)
+    if right is None or len(right.values) != 1:
+        return None
+    return is_equal(number, right, decimal_places(truth))
 
 
 def mmmu_answers(answer: str) -> set[str | float]:
-    """The possible answers in a text by MMMU's code: phrases after key words, and the numbers in them."""
+    """The possible answers in a text by MMMU's code: phrases after key words, and the numbers in them, as floats."""
     phrases = _key_phrases(answer.strip().strip(".").lower())
     texts = [*phrases]
     for phrase in phrases:
         for pattern in _NUMBERS:
             texts += pattern.findall(phrase)
-    return {normal for text in texts for normal in _normal(text)}
+    return {normal for text in texts for normal in _normal_forms(text)}
 
 
 def _key_phrases(answer: str) -> Sequence[str]:
@@ -89,19 +96,19 @@ def _key_phrases(answer: str) -> Sequence[str]:
     lines = answer.split("\n")
     phrases = []
     for number, line in enumerate(lines, 1):
-        keys = (*_KEYS, "=") if number == len(lines) else _KEYS
+        words = (*_KEY_WORDS, "=") if number == len(lines) else _KEY_WORDS
         shortest = ""
-        for key in keys:
-            if key in line:
-                phrase = line.rpartition(key)[2].strip()
+        for word in words:
+            if word in line:
+                phrase = line.rpartition(word)[2].strip()
                 if not shortest or len(phrase) < len(shortest):
                     shortest = phrase
-        if shortest and shortest not in _NO_PHRASES:
+        if shortest and shortest not in _MARKS:
             phrases.append(shortest)
     return phrases or [answer]
 
 
-def _normal(text: str) -> Iterator[str | float]:
+def _normal_forms(text: str) -> Iterator[str | float]:
     """Yields a number rounded to two places, or the text; a single letter with a blank before or after it."""
     text = text.strip()
     try:
@@ -116,7 +123,7 @@ def _normal(text: str) -> Iterator[str | float]:
 
 def is_mmmu_right(answers: set[str | float], truths: Sequence[str]) -> bool:
     """Whether one of the numbers is a truth, or a truth that is text is part of a phrase."""
-    right = {normal for truth in truths for normal in _normal(truth)}
+    right = {normal for truth in truths for normal in _normal_forms(truth)}
     right_texts = [text for text in right if isinstance(text, str)]
     numbers = {answer for answer in answers if not isinstance(answer, str)}
     phrases = [answer for answer in answers if isinstance(answer, str)]

@@ -16,19 +16,27 @@ from arena.reasoning import answer_of
 from scoring.intervals import Ends
 from scoring.judges.spec import Ask, JudgeSpec, Reply, closed_schema
 from scoring.multiple_choice.extract import ATTEMPTS, ask_until_read
-from scoring.rules.base import Item, Judged, NamedColumn, Reading, RuleProtocol, cell_of, unread
+from scoring.rules.base import (
+    Item,
+    Judged,
+    NamedColumn,
+    Reading,
+    RuleProtocol,
+    cell_of,
+    unread_reading,
+)
 from scoring.rules.prompted import PromptedRule
 
 _LABEL = re.compile(r"[^\[\]{}\"\\\n]{1,40}")
 
 
-def _is_label(value: object) -> object:
+def _checked_label(value: object) -> object:
     if not isinstance(value, str) or not _LABEL.fullmatch(value):
         raise ValueError(f"{str(value)[:40]!r} isn't a label. Write one such as 'A>B'.")
     return value
 
 
-_Label = Annotated[str, BeforeValidator(_is_label)]
+_Label = Annotated[str, BeforeValidator(_checked_label)]
 ONE_VERDICT = "one verdict in both orders"
 TWO_VERDICTS = "the mean of two verdicts, one in each order"
 _TOOLKITS_LABELS = ("A>B", "A>>B", "A=B", "B>A", "B>>A")
@@ -42,7 +50,7 @@ _OBJECT = re.compile(r"(?:```(?:json)?\s*+)?(\{[^{}]{0,2000}\})(?:\s*+```)?")
 class PairwiseRule(PromptedRule):
     """A verdict's value: high if the model's answer, which is B, is better than the baseline's."""
 
-    places: ClassVar[tuple[str, ...]] = ("answer_a", "answer_b")
+    answer_names: ClassVar[tuple[str, ...]] = ("answer_a", "answer_b")
     unread_as: ClassVar[str] = "a tie"
     notes: ClassVar[Mapping[RuleProtocol, str]] = {
         "strict": "Strict protocol (ours): the judge compares in both orders, and the mean counts. Without a clear "
@@ -65,13 +73,13 @@ class PairwiseRule(PromptedRule):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        low, high = self.ends
         values = [*self.verdicts.values()]
         for label, value in self.verdicts.items():
-            if not any(abs(low + high - value - other) < 1e-9 for other in values):
+            opposite = self._opposite(value)
+            if self._label_of(opposite) is None:
                 raise ValueError(
                     f"The verdict {label!r} has no counterpart in the other order. Add one with the value "
-                    f"{low + high - value:g}."
+                    f"{opposite:g}."
                 )
         if len({*values}) < len(values):
             raise ValueError("Two verdicts have the same value. Keep one of them.")
@@ -91,12 +99,13 @@ class PairwiseRule(PromptedRule):
         return [*super().named_columns, baseline]
 
     @property
-    def needed(self) -> Sequence[str]:
-        return (*super().needed, self.baseline)
+    def required(self) -> Sequence[str]:
+        return (*super().required, self.baseline)
 
     def protocols(self) -> frozenset[RuleProtocol]:
-        is_toolkits = {*self.verdicts} == {*_TOOLKITS_LABELS}
-        return frozenset(("strict", "vlmevalkit", "lmms-eval") if is_toolkits else ("strict",))
+        if {*self.verdicts} == {*_TOOLKITS_LABELS}:
+            return frozenset(("strict", "vlmevalkit", "lmms-eval"))
+        return frozenset(("strict",))
 
     def baseline_of(self, item: Item) -> str:
         return cell_of(item, self.baseline) or ""
@@ -108,34 +117,39 @@ class PairwiseRule(PromptedRule):
         self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
     ) -> Generator[Ask, Reply, Judged]:
         baseline = self.baseline_of(item)
+        is_swapped = protocol == "strict" and turn == 1
+        answers = (answer, baseline) if is_swapped else (baseline, answer)
+        texts = dict(zip(self.answer_names, answers, strict=True))
         if protocol == "strict":
-            answers = (answer, baseline) if turn else (baseline, answer)
-            ask = self._ask(item, answers, spec)
-            verdict = yield from ask_until_read(ask, self._strict, ATTEMPTS)
+            ask = self._strict_ask(item, texts, spec)
+            verdict = yield from ask_until_read(ask, self._read_strict_label, ATTEMPTS)
+        elif protocol == "vlmevalkit":
+            verdict = yield from ask_until_read(self.plain_ask(item, texts), _read_only_label, 2)
         else:
-            ask = self.plain_ask(item, dict(zip(self.places, (baseline, answer), strict=True)))
-            if protocol == "vlmevalkit":
-                verdict = yield from ask_until_read(ask, _only_label, 2)
-            else:
-                verdict = yield from ask_until_read(ask, _contained_label, 1)
-            turn = 0
-        reading = self._reading(verdict.read, turn) if verdict.read else self._unread(protocol)
+            ask = self.plain_ask(item, texts)
+            verdict = yield from ask_until_read(ask, _read_contained_label, 1)
+        reading = self._unread_reading(protocol)
+        if verdict.read:
+            reading = self._verdict_reading(verdict.read, is_swapped)
         return Judged(reading, verdict.replies, verdict.model)
 
     def combine_turns(self, turns: Sequence[Judged]) -> Judged:
         """The mean of both orders; unread if one of them is unread."""
         replies = tuple(reply for turn in turns for reply in turn.replies)
         model = turns[-1].model
-        scores = [turn.reading.score for turn in turns if turn.reading.score is not None]
-        if len(turns) == 1 or len(scores) < len(turns):
-            first = min(turns, key=lambda turn: turn.reading.score is not None)
-            return Judged(first.reading, replies, model)
-        reads = dict.fromkeys(turn.reading.read for turn in turns)
-        why = ONE_VERDICT if len(reads) == 1 else TWO_VERDICTS
-        reading = Reading(sum(scores) / len(scores), ", ".join(reads), why)
+        if len(turns) == 1:
+            return Judged(turns[0].reading, replies, model)
+        scores = []
+        for turn in turns:
+            if turn.reading.score is None:
+                return Judged(turn.reading, replies, model)
+            scores.append(turn.reading.score)
+        labels = dict.fromkeys(turn.reading.read for turn in turns)
+        why = ONE_VERDICT if len(labels) == 1 else TWO_VERDICTS
+        reading = Reading(sum(scores) / len(scores), ", ".join(labels), why)
         return Judged(reading, replies, model)
 
-    def _ask(self, item: Item, answers: tuple[str, str], spec: JudgeSpec) -> Ask:
+    def _strict_ask(self, item: Item, texts: Mapping[str, str], spec: JudgeSpec) -> Ask:
         labels = [*self.verdicts]
         schema = closed_schema("verdict", "string", labels)
         if spec.json_schema:
@@ -143,21 +157,24 @@ class PairwiseRule(PromptedRule):
         else:
             bracketed = ", ".join(f"[[{label}]]" for label in labels)
             form = f"End with your verdict in double brackets, one of {bracketed}."
-        texts = dict(zip(self.places, answers, strict=True))
         return self.fenced_ask(item, texts, spec, schema, form)
 
-    def _strict(self, reply: str, finish: str) -> str | None:
+    def _read_strict_label(self, reply: str, finish: str) -> str | None:
         """The verdict of an object, or the only label in a reply, reasoning included, if the answer has it too."""
         if ending(finish) != "whole":
             return None
         answer = answer_of(reply).text.strip()
-        if json_object := _OBJECT.fullmatch(answer):
-            return self._verdict_in(json_object[1])
+        json_object = _OBJECT.fullmatch(answer)
+        if json_object:
+            return self._verdict_of_object(json_object[1])
         labels = {*_STRICT_LABEL.findall(reply)}
-        label = labels.pop() if len(labels) == 1 else ""
-        return label if label in self.verdicts and f"[[{label}]]" in answer else None
+        if len(labels) != 1:
+            return None
+        [label] = labels
+        is_in_answer = f"[[{label}]]" in answer
+        return label if label in self.verdicts and is_in_answer else None
 
-    def _verdict_in(self, text: str) -> str | None:
+    def _verdict_of_object(self, text: str) -> str | None:
         """The verdict in a JSON object; None without a known label."""
         try:
             label = json.loads(text).get("verdict")
@@ -165,19 +182,27 @@ class PairwiseRule(PromptedRule):
             return None
         return label if isinstance(label, str) and label in self.verdicts else None
 
-    def _reading(self, label: str, turn: int = 0) -> Reading:
+    def _verdict_reading(self, label: str, is_swapped: bool) -> Reading:
         """The reading of a label; in the second order, that of the label with the opposite value."""
-        low, high = self.ends
         value = self.verdicts.get(label, self._tie)
-        if turn:
-            value = low + high - value
-            label = next(name for name, other in self.verdicts.items() if abs(other - value) < 1e-9)
+        if is_swapped:
+            value = self._opposite(value)
+            label = self._label_of(value) or ""
         return Reading(value, label, "the judge's verdict")
 
-    def _unread(self, protocol: RuleProtocol) -> Reading:
-        reading = unread(protocol, "no reply of the judge holds one verdict")
+    def _opposite(self, value: float) -> float:
+        """The value of the same verdict in the other order."""
+        return self.ends.low + self.ends.high - value
+
+    def _label_of(self, value: float) -> str | None:
+        for label, label_value in self.verdicts.items():
+            if abs(label_value - value) < 1e-9:
+                return label
+        return None
+
+    def _unread_reading(self, protocol: RuleProtocol) -> Reading:
         if protocol == "strict":
-            return reading
+            return unread_reading(protocol, "no reply of the judge holds one verdict")
         return Reading(self._tie, "", "no reply of the judge holds one verdict, which is a tie")
 
     @property
@@ -185,13 +210,13 @@ class PairwiseRule(PromptedRule):
         return (self.ends.low + self.ends.high) / 2
 
 
-def _only_label(reply: str, finish: str) -> str | None:
+def _read_only_label(reply: str, finish: str) -> str | None:
     """VLMEvalKit's reading: the only label in a reply, however often it occurs."""
     labels = {*_KIT_LABEL.findall(reply)}
     return labels.pop() if len(labels) == 1 else None
 
 
-def _contained_label(reply: str, finish: str) -> str | None:
+def _read_contained_label(reply: str, finish: str) -> str | None:
     """lmms-eval's reading: the first verdict, in its order, in the only label, or else in the whole reply."""
-    text = _only_label(reply, finish) or reply
+    text = _read_only_label(reply, finish) or reply
     return next((label for label in _TOOLKITS_LABELS if label in text), None)

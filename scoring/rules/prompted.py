@@ -20,8 +20,10 @@ from scoring.rules.base import Item, Reading, RuleExample, RuleKind, RuleProtoco
 from scoring.text_lists import listed_texts
 
 BRACES = re.compile(r"\{(\w{1,40})\}")
+"""A name in braces in a prompt."""
 PROMPT_FILE = re.compile(r"[\w+@ -][\w.+@ -]{0,114}\.txt")
 LONGEST = 20_000
+"""Characters of the longest prompt."""
 _ROLES = ("question", "truth")
 _FENCE = prompt_text("fenced_answers.txt")
 _ROOM = 1_024
@@ -30,7 +32,8 @@ _LIKELY = 200
 """Likely tokens of a reply without a schema."""
 
 
-def _is_prompt(value: object) -> object:
+def _checked_prompt(value: object) -> object:
+    """Returns a prompt. Raises ValueError for the name of a file, which stays only where there is no such file."""
     if isinstance(value, str) and value.endswith(".txt") and "\n" not in value:
         raise ValueError(
             f"The file {value[:60]!r} isn't beside the spec. Put it there, or write the prompt itself."
@@ -39,7 +42,7 @@ def _is_prompt(value: object) -> object:
 
 
 Prompt = Annotated[
-    str, BeforeValidator(_is_prompt), Field(min_length=1, max_length=LONGEST, strict=True)
+    str, BeforeValidator(_checked_prompt), Field(min_length=1, max_length=LONGEST, strict=True)
 ]
 
 
@@ -47,17 +50,17 @@ class PromptedRule(RuleKind):
     """A kind with a judge for every answer, by the benchmark's own prompt."""
 
     is_compared: ClassVar[bool] = False
-    places: ClassVar[tuple[str, ...]]
+    answer_names: ClassVar[tuple[str, ...]]
     """Names in braces for the answers, all of which the prompt must have."""
 
     prompt: Prompt
     """Names in braces are those of `texts`, or columns."""
     show: Literal["pictures"] | None = None
-    """Material for the judge beside the texts."""
+    """Whether the judge is shown the question's pictures beside the texts."""
 
     @model_validator(mode="after")
-    def _has_places(self) -> Self:
-        lacking = [f"{{{name}}}" for name in self.places if name not in self.names]
+    def _has_answer_names(self) -> Self:
+        lacking = [f"{{{name}}}" for name in self.answer_names if name not in self.names]
         if lacking:
             text = f"The prompt has no {' and no '.join(lacking)}, where the answer goes. Add it."
             raise ValueError(text)
@@ -73,12 +76,12 @@ class PromptedRule(RuleKind):
         return tuple(dict.fromkeys(BRACES.findall(self.prompt)))
 
     @property
-    def needed(self) -> Sequence[str]:
+    def required(self) -> Sequence[str]:
         return tuple(name for name in self.names if name in _ROLES)
 
     @property
-    def mentioned(self) -> Sequence[str]:
-        known = (*_ROLES, "options", *self.places)
+    def prompt_columns(self) -> Sequence[str]:
+        known = (*_ROLES, "options", *self.answer_names)
         return tuple(name for name in self.names if name not in known)
 
     @property
@@ -102,9 +105,9 @@ class PromptedRule(RuleKind):
 
     def plain_ask(self, item: Item, answers: Mapping[str, str]) -> Ask:
         """The toolkits' question, with all texts unchanged."""
-        text = self._filled(item, answers)
+        text = self._fill_prompt(item, answers)
         return Ask(
-            (Message("user", text, self._shown(item)),),
+            (Message("user", text, self._shown_pictures(item)),),
             0.0,
             reply_tokens=_ROOM,
             likely_tokens=_LIKELY,
@@ -115,29 +118,34 @@ class PromptedRule(RuleKind):
     ) -> Ask:
         """Our question: each answer between two lines with a code, followed by the form of the reply.
 
-        `schema` is for a judge with schemas; `reply` describes the form to others.
+        `reply` describes that form in words, and `schema` is for a judge that takes one.
         """
         plain_answers = {name: neutralise(answer_of(text).text) for name, text in answers.items()}
-        texts = [item.id, item.question, self.truth_of(item), plain_answers]
-        code = hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
+        digested = [item.id, item.question, self.truth_of(item), plain_answers]
+        code = hashlib.sha256(json.dumps(digested).encode()).hexdigest()[:16]
         fenced = {
             name: f"\nBEGIN {code}\n{text}\nEND {code}\n" for name, text in plain_answers.items()
         }
         messages = (
             Message("system", _FENCE),
-            Message("user", f"{self._filled(item, fenced)}\n\n{reply}", self._shown(item)),
+            Message(
+                "user", f"{self._fill_prompt(item, fenced)}\n\n{reply}", self._shown_pictures(item)
+            ),
         )
-        closed = schema if spec.json_schema else None
-        likely = LIKELY if closed else _LIKELY
-        return Ask(messages, 0.0, reply_tokens=_ROOM, likely_tokens=likely, schema=closed)
+        if spec.json_schema:
+            return Ask(messages, 0.0, reply_tokens=_ROOM, likely_tokens=LIKELY, schema=schema)
+        return Ask(messages, 0.0, reply_tokens=_ROOM, likely_tokens=_LIKELY)
 
-    def _filled(self, item: Item, answers: Mapping[str, str]) -> str:
-        known = {**self.texts(item), **answers}
+    def _fill_prompt(self, item: Item, answers: Mapping[str, str]) -> str:
+        texts = {**self.texts(item), **answers}
 
-        def text_of(name: re.Match[str]) -> str:
-            return known[name[1]] if name[1] in known else cell_of(item, name[1]) or ""
+        def text_of(match: re.Match[str]) -> str:
+            name = match[1]
+            if name in texts:
+                return texts[name]
+            return cell_of(item, name) or ""
 
         return BRACES.sub(text_of, self.prompt)
 
-    def _shown(self, item: Item) -> tuple[ShownImage, ...]:
+    def _shown_pictures(self, item: Item) -> tuple[ShownImage, ...]:
         return item.pictures if self.show else ()

@@ -2,7 +2,15 @@
 
 from typing import ClassVar, Literal
 
-from scoring.rules.base import Item, Reading, RuleExample, RuleKind, RuleProtocol, accepted, unread
+from scoring.rules.base import (
+    Item,
+    Reading,
+    RuleExample,
+    RuleKind,
+    RuleProtocol,
+    accepted_answers,
+    unread_reading,
+)
 from scoring.rules.short_answers import short_answer
 
 _MOST_CHANGE = 0.05
@@ -27,11 +35,11 @@ class RelaxedRule(RuleKind):
         return frozenset(("strict", "vlmevalkit", "lmms-eval"))
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
-        truths = accepted(self.truth_of(item) or "")
+        truths = accepted_answers(self.truth_of(item) or "")
         if protocol == "strict":
             answer, problem = short_answer(answer, truths)
             if problem:
-                return unread(protocol, problem)
+                return unread_reading(protocol, problem)
         text = answer if protocol == "lmms-eval" else answer.strip()
         near = any(is_near(text, truth) for truth in truths)
         return Reading(float(near), text[:200], "within 5%, or equal text")

@@ -18,13 +18,15 @@ from scoring.multiple_choice.extract import ATTEMPTS, ask_until_read
 from scoring.rules.base import Item, Judged, Reading, RuleProtocol
 from scoring.rules.prompted import PromptedRule
 
-_Number = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
+_Grade = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
 _MOST_STEPS = 1_000
-_MOST_LISTED = 101
+"""Steps from the lowest grade to the highest."""
+_MOST_LISTED_GRADES = 101
 """Most grades listed in a closed schema; with more, the schema allows any number."""
 _OBJECT = re.compile(r"(?:```(?:json)?\s*+)?(\{[^{}]{0,2000}\})(?:\s*+```)?")
-_MEMBERS = ("baseline", "answer")
-_NOT_READ = (-1.0, -1.0)
+_MARK_NAMES = ("baseline", "answer")
+"""Names of two grades in a reply that is a JSON object."""
+_UNREAD_MARKS = (-1.0, -1.0)
 """VLMEvalKit's marks for an unreadable reply; they stay in its means."""
 
 
@@ -32,7 +34,7 @@ class RubricRule(PromptedRule):
     """A judge's grade; a score is its place on the scale, from 0 for the lowest to 1 for the highest."""
 
     has_canaries: ClassVar[bool] = True
-    places: ClassVar[tuple[str, ...]] = ("answer",)
+    answer_names: ClassVar[tuple[str, ...]] = ("answer",)
     unread_as: ClassVar[str] = "two marks of -1, which stay in the means"
     notes: ClassVar[Mapping[RuleProtocol, str]] = {
         "strict": "Strict protocol (ours): answers are fenced off from the judge's instructions. Without a clear "
@@ -45,8 +47,8 @@ class RubricRule(PromptedRule):
 
     heading: ClassVar[str] = "Graded by a judge"
     kind: Literal["rubric"] = "rubric"
-    grades: tuple[_Number, _Number]
-    """The lowest and the highest."""
+    grades: tuple[_Grade, _Grade]
+    """The lowest and the highest grade."""
     step: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
     """The distance between grades; None for any number on the scale."""
     marks: Literal[1, 2] = 1
@@ -64,7 +66,7 @@ class RubricRule(PromptedRule):
             steps = (high - low) / self.step
             if abs(steps - round(steps)) > 1e-9 or not 1 <= round(steps) <= _MOST_STEPS:
                 raise ValueError(
-                    f"Grades in steps of {self.step:g} don't lead from {self._ends}. Correct step or grades."
+                    f"Grades in steps of {self.step:g} don't lead from {self._scale_text}. Correct step or grades."
                 )
         return self
 
@@ -81,7 +83,7 @@ class RubricRule(PromptedRule):
         return self.marks
 
     @property
-    def _ends(self) -> str:
+    def _scale_text(self) -> str:
         """The scale as a judge reads it: "0 to 2"."""
         return " to ".join(f"{grade:g}" for grade in self.grades)
 
@@ -95,27 +97,27 @@ class RubricRule(PromptedRule):
     def judging(
         self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
     ) -> Generator[Ask, Reply, Judged]:
-        is_kit = protocol == "vlmevalkit"
-        fenced = self._ask(item, answer, spec)
-        plain = self.plain_ask(item, {"answer": answer})
-        ask = fenced if protocol == "strict" else plain
-        read = self._read_marks if self.marks == 2 else self._read_grade
-        grade = yield from ask_until_read(
-            ask, self._kit if is_kit else read, 1 if is_kit else ATTEMPTS
-        )
-        reading = grade.read or self._unread(protocol)
+        ask = self._ask(item, answer, protocol, spec)
+        if protocol == "vlmevalkit":
+            grade = yield from ask_until_read(ask, self._read_kit_marks, 1)
+        else:
+            read = self._read_marks if self.marks == 2 else self._read_grade
+            grade = yield from ask_until_read(ask, read, ATTEMPTS)
+        reading = grade.read or self._unread_reading(protocol)
         return Judged(reading, grade.replies, grade.model)
 
-    def _ask(self, item: Item, answer: str, spec: JudgeSpec) -> Ask:
-        members = _MEMBERS if self.marks == 2 else ("grade",)
-        schema = closed_schema(members, "number", self._listed)
-        return self.fenced_ask(item, {"answer": answer}, spec, schema, self._form(spec))
+    def _ask(self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec) -> Ask:
+        if protocol != "strict":
+            return self.plain_ask(item, {"answer": answer})
+        members = _MARK_NAMES if self.marks == 2 else ("grade",)
+        schema = closed_schema(members, "number", self._listed_grades)
+        return self.fenced_ask(item, {"answer": answer}, spec, schema, self._reply_form(spec))
 
     @property
-    def _listed(self) -> Sequence[float]:
+    def _listed_grades(self) -> Sequence[float]:
         """All grades, if they are few."""
         low, high = self.grades
-        if self.step is None or (high - low) / self.step > _MOST_LISTED:
+        if self.step is None or (high - low) / self.step > _MOST_LISTED_GRADES:
             return ()
         steps = round((high - low) / self.step)
         grades = [round(low + place * self.step, 9) for place in range(steps + 1)]
@@ -125,9 +127,9 @@ class RubricRule(PromptedRule):
     def words(self) -> str:
         """A grade in words: "a number from 0 to 2 in steps of 1"."""
         steps = f" in steps of {self.step:g}" if self.step is not None else ""
-        return f"a number from {self._ends}{steps}"
+        return f"a number from {self._scale_text}{steps}"
 
-    def _form(self, spec: JudgeSpec) -> str:
+    def _reply_form(self, spec: JudgeSpec) -> str:
         """The sentence that tells the judge the form of its reply."""
         if self.marks == 2:
             if spec.json_schema:
@@ -148,36 +150,37 @@ class RubricRule(PromptedRule):
     def _read_marks(self, reply: str, finish: str) -> Reading | None:
         """Two grades: the members of an object, or the whole first line of a reply."""
         marks = _marks_of_object(reply, finish) or _marks_of_line(reply, finish)
-        on_scale = marks and [self.scale.score(mark) for mark in marks]
-        if not marks or not on_scale or None in on_scale:
+        if marks is None:
             return None
-        return self._reading_of_marks(marks)
+        are_on_scale = all(self.scale.score(mark) is not None for mark in marks)
+        return self._reading_of_marks(marks) if are_on_scale else None
 
-    def _kit(self, reply: str, finish: str) -> Reading | None:
+    def _read_kit_marks(self, reply: str, finish: str) -> Reading | None:
         """VLMEvalKit's reading: the two parts of the first line, with commas as blanks, for any numbers."""
         parts = reply.split("\n")[0].replace(",", " ").split(" ")
-        marks = _numbers(parts)
-        return self._reading_of_marks(marks) if marks else None
+        marks = _two_numbers(parts)
+        return self._reading_of_marks(marks) if marks is not None else None
 
     def _reading_of_marks(self, marks: tuple[float, float]) -> Reading:
         """The reading of two grades, the baseline's and the model's: the model's is the score."""
-        first, second = marks
-        read = f"{first:g} {second:g}"
-        return Reading(self._score(second), read, "the judge's marks", marks=marks)
+        baseline_mark, model_mark = marks
+        read = f"{baseline_mark:g} {model_mark:g}"
+        return Reading(self._score(model_mark), read, "the judge's marks", marks=marks)
 
     def _score(self, grade: float) -> float:
+        """A grade's place on the scale, from 0 to 1."""
         low, high = self.grades
         return (grade - low) / (high - low)
 
-    def _unread(self, protocol: RuleProtocol) -> Reading:
+    def _unread_reading(self, protocol: RuleProtocol) -> Reading:
         wanted = "two grades" if self.marks == 2 else "a grade"
-        why = f"no reply of the judge holds {wanted} from {self._ends}"
+        why = f"no reply of the judge holds {wanted} from {self._scale_text}"
         if protocol == "vlmevalkit":
-            return Reading(0.0, "", why, marks=_NOT_READ)
+            return Reading(0.0, "", why, marks=_UNREAD_MARKS)
         return Reading(None, "", why)
 
 
-def _numbers(parts: Sequence[str]) -> tuple[float, float] | None:
+def _two_numbers(parts: Sequence[str]) -> tuple[float, float] | None:
     """Two finite numbers by Python's reading; None for other parts."""
     if len(parts) != 2:
         return None
@@ -190,14 +193,16 @@ def _numbers(parts: Sequence[str]) -> tuple[float, float] | None:
 
 def _marks_of_line(reply: str, finish: str) -> tuple[float, float] | None:
     """The two numbers on a reply's first line; None also if the reply was cut short within the line."""
-    line, more, _ = reply.strip().partition("\n")
+    line, line_break, _ = reply.strip().partition("\n")
     end = ending(finish)
-    if end == "filtered" or (end != "whole" and not more):
+    is_cut_short = end != "whole" and not line_break
+    if end == "filtered" or is_cut_short:
         return None
-    return _numbers(line.replace(",", " ").split())
+    return _two_numbers(line.replace(",", " ").split())
 
 
 def _marks_of_object(reply: str, finish: str) -> tuple[float, float] | None:
+    """The two grades of a reply that is a JSON object."""
     match = _OBJECT.fullmatch(answer_of(reply).text.strip())
     if match is None or ending(finish) == "filtered":
         return None
@@ -205,7 +210,7 @@ def _marks_of_object(reply: str, finish: str) -> tuple[float, float] | None:
         members = json.loads(match[1])
     except (ValueError, RecursionError):
         return None
-    marks = [members.get(name) for name in _MEMBERS]
+    marks = [members.get(name) for name in _MARK_NAMES]
     if any(isinstance(mark, bool) or not isinstance(mark, int | float) for mark in marks):
         return None
-    return _numbers([str(mark) for mark in marks])
+    return _two_numbers([str(mark) for mark in marks])

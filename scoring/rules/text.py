@@ -7,11 +7,19 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from arena.types import folded
-from scoring.rules.base import TOOLKITS, Item, Reading, RuleExample, RuleProtocol, accepted, unread
+from scoring.rules.base import (
+    TOOLKITS,
+    Item,
+    Reading,
+    RuleExample,
+    RuleProtocol,
+    accepted_answers,
+    unread_reading,
+)
 from scoring.rules.judging import JudgedKind
 from scoring.rules.number import plain_number
 from scoring.rules.short_answers import short_answer
-from scoring.rules.vqa_accuracy import consensus, normal
+from scoring.rules.vqa_accuracy import consensus_accuracy, normal_answer
 from scoring.text_lists import listed_texts
 
 Compare = Literal["equal", "contains", "consensus"]
@@ -50,37 +58,38 @@ class TextRule(JudgedKind):
         return super().example
 
     def protocols(self) -> frozenset[RuleProtocol]:
-        known: set[RuleProtocol] = {"strict", "vlmevalkit", "mmbench-paper"}
-        if self.compare != "consensus":
-            known.add("lmms-eval")
-        return frozenset(known)
+        if self.compare == "consensus":
+            return frozenset(("strict", "vlmevalkit", "mmbench-paper"))
+        return frozenset(("strict", "vlmevalkit", "mmbench-paper", "lmms-eval"))
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         truth = self.truth_of(item) or ""
         if protocol == "strict":
-            short = short_answer(answer, accepted(truth))
+            short = short_answer(answer, accepted_answers(truth))
             if short.problem:
-                return unread(protocol, short.problem, short.is_open and self.as_ == "list")
+                return unread_reading(protocol, short.problem, short.is_open and self.as_ == "list")
             answer = short.text
         if self.as_ == "list":
-            return self._list(answer, truth, protocol)
-        score = self._score(answer, accepted(truth), protocol)
-        return Reading(score, answer.strip()[:200], _WORDS[self.compare])
+            return self._list_reading(answer, truth, protocol)
+        score = self._score(answer, accepted_answers(truth), protocol)
+        return Reading(score, answer.strip()[:200], _REASONS[self.compare])
 
     def _score(self, text: str, truths: tuple[str, ...], protocol: RuleProtocol) -> float:
         if self.compare == "consensus":
-            return consensus(text, truths, as_kit=protocol in TOOLKITS) if truths else 0.0
-        folded_text = self._folded(text, protocol)
+            if not truths:
+                return 0.0
+            return consensus_accuracy(text, truths, as_kit=protocol in TOOLKITS)
+        folded_text = self._fold(text, protocol)
         if protocol == "lmms-eval" and self.compare == "equal":
             folded_text = folded_text.rstrip(".")
-        right = [self._folded(truth, protocol) for truth in truths]
+        right = [self._fold(truth, protocol) for truth in truths]
         if self.compare == "equal":
             return float(folded_text in right)
         if protocol not in TOOLKITS and self.fold != "spaces":
             return float(any(truth and has_words(folded_text, truth) for truth in right))
         return float(any(truth in folded_text for truth in right))
 
-    def _folded(self, text: str, protocol: RuleProtocol) -> str:
+    def _fold(self, text: str, protocol: RuleProtocol) -> str:
         if protocol not in TOOLKITS:
             return _FOLDS[self.fold](text)
         if self.compare == "contains":
@@ -89,23 +98,25 @@ class TextRule(JudgedKind):
             text = text.strip().replace("\n", " ")
         return _TOOLKIT_FOLDS[self.fold](text)
 
-    def _list(self, answer: str, truth: str, protocol: RuleProtocol) -> Reading:
+    def _list_reading(self, answer: str, truth: str, protocol: RuleProtocol) -> Reading:
         """The reading of an answer if the truth is a list; VLMEvalKit matches none, lmms-eval leaves all to a judge."""
         if protocol == "vlmevalkit":
-            return unread(protocol, "the toolkit matches no list")
+            return unread_reading(protocol, "the toolkit matches no list")
         if protocol == "lmms-eval":
-            return unread(protocol, "left to the judge", bool(answer))
+            return unread_reading(protocol, "left to the judge", bool(answer))
         members = listed_texts(answer)
         if members is None:
-            return unread(protocol, "no list", True)
-        same = [*map(_member, members)] == [*map(_member, accepted(truth))]
-        return Reading(float(same), answer[:200], "the list")
+            return unread_reading(protocol, "no list", True)
+        is_equal = [*map(_comparable_member, members)] == [
+            *map(_comparable_member, accepted_answers(truth))
+        ]
+        return Reading(float(is_equal), answer[:200], "the list")
 
     def copied_reading(self, item: Item, copied: str, protocol: RuleProtocol) -> Reading:
         truth = self.truth_of(item) or ""
         if protocol == "lmms-eval":
             return Reading(float(copied.strip() == truth.strip()), copied, "judge")
-        return self._list(copied, truth, protocol)
+        return self._list_reading(copied, truth, protocol)
 
 
 def has_words(text: str, words: str) -> bool:
@@ -134,7 +145,8 @@ def _is_word_sign(sign: str) -> bool:
     return sign.isalnum() and sign < "\u0700"
 
 
-def _member(text: str) -> object:
+def _comparable_member(text: str) -> object:
+    """A list's member as a number if it is one, else as folded text."""
     number = plain_number(text)
     return number if number is not None else folded_case(text)
 
@@ -147,16 +159,16 @@ def folded_case(text: str) -> str:
 _FOLDS: Mapping[Fold, Callable[[str], str]] = {
     "case": folded_case,
     "spaces": lambda text: "".join(text.split()),
-    "vqa": normal,
+    "vqa": normal_answer,
     "none": str.strip,
 }
 _TOOLKIT_FOLDS: Mapping[Fold, Callable[[str], str]] = {
     "case": lambda text: text.strip().lower(),
     "spaces": lambda text: text.replace(" ", ""),
-    "vqa": lambda text: normal(text, as_kit=True),
+    "vqa": lambda text: normal_answer(text, as_kit=True),
     "none": str.strip,
 }
-_WORDS: Mapping[Compare, str] = {
+_REASONS: Mapping[Compare, str] = {
     "equal": "equal text",
     "contains": "a right answer is part of the text",
     "consensus": "consensus of the references",

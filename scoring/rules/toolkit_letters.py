@@ -11,10 +11,10 @@ from typing import Literal, NamedTuple
 from scoring.multiple_choice.types import LETTERS
 from scoring.rules.edits import edit_distance
 
-LetterWords = Literal["shared", "initial", "standing", "mmvp", "mmmu", "llava", "nearest", "sign"]
+LetterReader = Literal["shared", "initial", "standing", "mmvp", "mmmu", "llava", "nearest", "sign"]
 """The reader of a benchmark; `shared` is lmms-eval's for all other benchmarks."""
 
-_FEWEST = 4
+_FEWEST_LETTERS = 4
 """Letters that lmms-eval searches for even if a question has fewer options."""
 _END_MARKS = ",.!?;:'\""
 _PHRASES = (
@@ -24,13 +24,14 @@ _PHRASES = (
     "|옵션|정답은|답은|답:|答案是|答案为|选|答えは"
 ).split("|")
 _FORMS = (("({})", 6), ("{}.", 5), ("{}:", 4), ("{})", 3), ("{} ", 2))
-"""Forms of a letter, with their weights beside `_START`, `_END` and `_PHRASE`."""
-_START = 10
-_END = 9
-_PHRASE = 7
-_ANYWHERE = 0
+"""Forms of a letter, each with the weight of a candidate in it."""
+_START_WEIGHT = 10
+_END_WEIGHT = 9
+_PHRASE_WEIGHT = 7
+_ANYWHERE_WEIGHT = 0
+"""Weights of candidates at the start, at the end, behind a phrase, and anywhere."""
 _INITIAL = re.compile(r"[(\s]*+([A-Z])", re.IGNORECASE)
-_PAIR_FORMS = tuple(
+_A_OR_B_FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
         r"\A\(?([AB])\)?\.?\Z",
@@ -41,25 +42,26 @@ _PAIR_FORMS = tuple(
         r"\A([AB])",
     )
 )
-_STANDING = re.compile(r"\b([A-Z])\b", re.IGNORECASE)
+_SEPARATE_LETTER = re.compile(r"\b([A-Z])\b", re.IGNORECASE)
 _IN_BRACKETS = re.compile(r"\(([a-zA-Z])\)")
 _FEW_WORDS = 5
+"""Words of an answer up to which MMMU's parser doesn't look for the options' texts."""
 
 
 class _Candidate(NamedTuple):
-    """A place where a letter may be the answer."""
+    """A letter that may be the answer, and its place in the text."""
 
     weight: int
     place: int
     letter: str
 
 
-def shared(answer: str, options: Mapping[str, str]) -> str:
+def shared_letter(answer: str, options: Mapping[str, str]) -> str:
     """lmms-eval's extractor: the candidate with the largest weight, and among these the last."""
     text = answer.strip()
     for mark in _END_MARKS:
         text = text.strip(mark)
-    letters = LETTERS[: max(_FEWEST, len(options))]
+    letters = LETTERS[: max(_FEWEST_LETTERS, len(options))]
     candidates = _candidates(f" {text} ", letters) if answer.strip() else []
     if not candidates:
         return ""
@@ -77,46 +79,50 @@ def _candidates(text: str, letters: str) -> list[_Candidate]:
     lower = text.lower()
     starts = [lower.find(phrase) + len(phrase) for phrase in _PHRASES if phrase in lower]
     for start in sorted({*starts}):
-        places = [_Candidate(_PHRASE, text.find(letter, start), letter) for letter in letters]
+        places = [
+            _Candidate(_PHRASE_WEIGHT, text.find(letter, start), letter) for letter in letters
+        ]
         candidates += [candidate for candidate in places if candidate.place >= 0]
     bare = text.strip()
     if bare[:1] and bare[0] in letters and not bare[1:2].isalpha():
-        candidates.append(_Candidate(_START, 0, bare[0]))
+        candidates.append(_Candidate(_START_WEIGHT, 0, bare[0]))
     if bare[-1:] and bare[-1] in letters and not bare[-2:-1].isalpha():
-        candidates.append(_Candidate(_END, 0, bare[-1]))
+        candidates.append(_Candidate(_END_WEIGHT, 0, bare[-1]))
     if candidates:
         return candidates
     return [
-        _Candidate(_ANYWHERE, text.rfind(letter), letter) for letter in letters if letter in text
+        _Candidate(_ANYWHERE_WEIGHT, text.rfind(letter), letter)
+        for letter in letters
+        if letter in text
     ]
 
 
-def initial(answer: str, options: Mapping[str, str]) -> str:
+def initial_letter(answer: str, options: Mapping[str, str]) -> str:
     """The first letter of the answer, even of a word (BLINK, CV-Bench in lmms-eval)."""
     match = _INITIAL.match(answer.strip())
     return match[1].upper() if match else ""
 
 
-def mmvp(answer: str, options: Mapping[str, str]) -> str:
+def mmvp_letter(answer: str, options: Mapping[str, str]) -> str:
     """A or B alone, at the start, after "answer is" or "option", at the end of a word, or as the first character."""
     text = answer.strip()
-    for form in _PAIR_FORMS:
+    for form in _A_OR_B_FORMS:
         match = form.search(text)
         if match:
             return match[1].upper()
     return ""
 
 
-def standing(answer: str, options: Mapping[str, str]) -> str:
+def separate_letter(answer: str, options: Mapping[str, str]) -> str:
     """The first of the options' letters as a separate word, in any case; A or B without options (NaturalBench)."""
     letters = options or {"A": "", "B": ""}
-    for match in _STANDING.finditer(answer):
+    for match in _SEPARATE_LETTER.finditer(answer):
         if match[1].upper() in letters:
             return match[1].upper()
     return ""
 
 
-def mmmu(answer: str, options: Mapping[str, str]) -> str:
+def mmmu_letter(answer: str, options: Mapping[str, str]) -> str:
     """MMMU's parser: the last letter in brackets, or before a blank or full stop, else the last option in a long text.
 
     If it finds nothing, its authors draw an option at random; this reader returns "".
@@ -124,12 +130,12 @@ def mmmu(answer: str, options: Mapping[str, str]) -> str:
     for mark in _END_MARKS[:-1]:
         answer = answer.strip(mark)
     text = f" {answer} "
-    for form, place in (("({})", "({})"), ("{} ", " {} "), ("{}.", " {} ")):
+    for form, last_form in (("({})", "({})"), ("{} ", " {} "), ("{}.", " {} ")):
         letters = [letter for letter in options if form.format(letter) in text]
         if len(letters) == 1:
             return letters[0]
-        if letters:
-            return max(letters, key=lambda letter: text.rfind(place.format(letter)))
+        if letters:  # MMMU's code looks for the last one in another form
+            return max(letters, key=lambda letter: text.rfind(last_form.format(letter)))
     if len(text.split()) <= _FEW_WORDS:
         return ""
     lower = text.lower()
@@ -137,36 +143,39 @@ def mmmu(answer: str, options: Mapping[str, str]) -> str:
     return max(letters, key=lambda letter: lower.rfind(options[letter].lower()), default="")
 
 
-def llava(answer: str, options: Mapping[str, str]) -> str:
+def llava_letter(answer: str, options: Mapping[str, str]) -> str:
     """The letter alone, in any case, or a capital and a full stop at the start (LLaVA's ScienceQA)."""
     text = answer.strip()
     if len(text) == 1:
         return text.upper()
-    return text[0] if text[1:2] == "." and text[0].isupper() else ""
+    if text[:1].isupper() and text[1:2] == ".":
+        return text[0]
+    return ""
 
 
-def nearest(answer: str, options: Mapping[str, str]) -> str:
+def nearest_letter(answer: str, options: Mapping[str, str]) -> str:
     """The letter that is the text or in brackets, else the option with the fewest edits (MathVista in lmms-eval)."""
     text = answer.strip()
-    bracketed = _IN_BRACKETS.search(text)
-    text = bracketed[1].upper() if bracketed else text
+    in_brackets = _IN_BRACKETS.search(text)
+    if in_brackets:
+        text = in_brackets[1].upper()
     if text in options:
         return text
     return min(options, key=lambda letter: edit_distance(text, options[letter]), default="")
 
 
-def sign(answer: str, options: Mapping[str, str]) -> str:
+def first_character(answer: str, options: Mapping[str, str]) -> str:
     """The first character, whatever it is, as a capital (SEED-Bench in lmms-eval)."""
     return answer.strip()[:1].upper()
 
 
-READERS: Mapping[LetterWords, Callable[[str, Mapping[str, str]], str]] = {
-    "shared": shared,
-    "initial": initial,
-    "standing": standing,
-    "mmvp": mmvp,
-    "mmmu": mmmu,
-    "llava": llava,
-    "nearest": nearest,
-    "sign": sign,
+READERS: Mapping[LetterReader, Callable[[str, Mapping[str, str]], str]] = {
+    "shared": shared_letter,
+    "initial": initial_letter,
+    "standing": separate_letter,
+    "mmvp": mmvp_letter,
+    "mmmu": mmmu_letter,
+    "llava": llava_letter,
+    "nearest": nearest_letter,
+    "sign": first_character,
 }

@@ -27,7 +27,7 @@ _CONTRACTIONS = {
 """Contractions by their spelling without one of their apostrophes; the last one is the published code's slip."""
 
 
-def normal(answer: str, as_kit: bool = False) -> str:
+def normal_answer(answer: str, as_kit: bool = False) -> str:
     """An answer in the form in which the VQA evaluation compares it (Antol et al. 2015; its authors' code).
 
     A mark becomes a blank, or is dropped if the same mark occurs beside a blank, or if the answer has a comma between
@@ -50,13 +50,15 @@ def without_marks(line: str, as_kit: bool = True) -> str:
     return full_stop.sub("", text, count=_FULL_STOPS)
 
 
-def consensus(prediction: str, answers: Sequence[str], as_kit: bool = False) -> float:
+def consensus_accuracy(prediction: str, answers: Sequence[str], as_kit: bool = False) -> float:
     """VQA accuracy of one answer: mean over references of min(1, matches among the other references / 3)."""
-    answer = normal(prediction, as_kit)
-    references = [normal(answer, as_kit) for answer in answers]
+    normal_prediction = normal_answer(prediction, as_kit)
+    references = [normal_answer(answer, as_kit) for answer in answers]
     if len(references) == 1 and not as_kit:
-        return float(answer == references[0])
-    matches = references.count(answer)
-    return math.fsum(
-        min(1.0, (matches - (reference == answer)) / 3) for reference in references
-    ) / len(references)
+        return float(normal_prediction == references[0])
+    matches = references.count(normal_prediction)
+    shares = []
+    for reference in references:
+        other_matches = matches - 1 if reference == normal_prediction else matches
+        shares.append(min(1.0, other_matches / 3))
+    return math.fsum(shares) / len(shares)

@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Literal
 
-from scoring.rules.base import Item, Reading, RuleExample, RuleProtocol, unread
+from scoring.rules.base import Item, Reading, RuleExample, RuleProtocol, unread_reading
 from scoring.rules.judging import JudgedKind
 from scoring.rules.short_answers import short_answer
 from scoring.rules.vqa_accuracy import without_marks
 
-YesNoWords = Literal["whole", "start", "first"]
+YesNoReader = Literal["whole", "start", "first"]
 """Toolkits' readers by benchmark: lmms-eval's for POPE and MME (`whole`, `start`), both for NaturalBench (`first`)."""
 
 _WORD = re.compile(r"\w+")
@@ -24,7 +24,7 @@ class YesNoRule(JudgedKind):
 
     heading: ClassVar[str] = "Yes or no"
     kind: Literal["yes_no"] = "yes_no"
-    read: YesNoWords = "whole"
+    read: YesNoReader = "whole"
     """lmms-eval's reader for this benchmark; `first` is VLMEvalKit's too."""
     form: ClassVar[str] = "Yes or No"
     choices: ClassVar[tuple[str, ...]] = ("Yes", "No")
@@ -36,17 +36,17 @@ class YesNoRule(JudgedKind):
     def protocols(self) -> frozenset[RuleProtocol]:
         return frozenset(("strict", "vlmevalkit", "lmms-eval"))
 
-    def reads(self, answer: str) -> bool:
+    def can_read(self, answer: str) -> bool:
         return answer.strip().casefold() in _ANSWERS
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         if protocol == "strict":
             short = short_answer(answer, (self.truth_of(item) or "",))
             if short.problem:
-                return unread(protocol, short.problem, short.is_open)
+                return unread_reading(protocol, short.problem, short.is_open)
             return self._score_word(item, only_word(short.text), protocol)
-        by_benchmark = self.read == "first" or protocol == "lmms-eval"
-        read = _READERS[self.read] if by_benchmark else kit_word
+        is_of_benchmark = self.read == "first" or protocol == "lmms-eval"
+        read = _READERS[self.read] if is_of_benchmark else kit_word
         return self._score_word(item, read(answer), protocol)
 
     def wrong_truth(self, item: Item) -> str:
@@ -57,7 +57,9 @@ class YesNoRule(JudgedKind):
 
     def _score_word(self, item: Item, word: str, protocol: RuleProtocol) -> Reading:
         if not word:
-            return unread(protocol, "not exactly one of yes and no", protocol != "lmms-eval")
+            return unread_reading(
+                protocol, "not exactly one of yes and no", protocol != "lmms-eval"
+            )
         right = self._right_word(item)
         if right is None and protocol == "strict":
             return Reading(None, word, "the right answer is neither yes nor no")
@@ -85,12 +87,15 @@ def whole_word(answer: str) -> str:
     return _ANSWERS.get(answer.lower().strip(), "")
 
 
-def first_signs(answer: str) -> str:
+def word_at_start(answer: str) -> str:
     """Yes or No in the first four characters, or a single y or n (MME in lmms-eval)."""
     text = answer.lower().strip().replace(".", "")
     if len(text) == 1:
         return {"y": "Yes", "n": "No"}.get(text, "")
-    return next((name for word, name in _ANSWERS.items() if word in text[:_START]), "")
+    for word, name in _ANSWERS.items():
+        if word in text[:_START]:
+            return name
+    return ""
 
 
 def first_word(answer: str) -> str:
@@ -99,8 +104,8 @@ def first_word(answer: str) -> str:
     return _ANSWERS[match[1].lower()] if match else ""
 
 
-_READERS: Mapping[YesNoWords, Callable[[str], str]] = {
+_READERS: Mapping[YesNoReader, Callable[[str], str]] = {
     "whole": whole_word,
-    "start": first_signs,
+    "start": word_at_start,
     "first": first_word,
 }

@@ -10,7 +10,9 @@ from scoring.specs.figures import Cell, Word, as_text
 from scoring.specs.problems import either
 from scoring.text_lists import listed_texts
 
-_NUMBERS = 10**15
+_MOST_DIGITS = 15
+"""Digits of a whole number, which a float still holds exactly."""
+_NUMBER_BOUND = 10**_MOST_DIGITS
 _Sign = Annotated[str, BeforeValidator(as_text), Field(min_length=1, max_length=10)]
 _OPERATIONS = ("part", "less", "div", "mod", "names", "split", "list")
 
@@ -22,23 +24,23 @@ class Derived(BaseModel):
 
     source: Word = Field(alias="from")
     part: int | None = Field(default=None, ge=1, le=100)
-    """The so-manieth part of the text, from 1."""
+    """The number of the part of the text that is taken, from 1."""
     by: _Sign | None = None
     """The sign between the parts."""
-    less: int | None = Field(default=None, ge=-_NUMBERS, le=_NUMBERS)
-    """Taken from a whole number."""
-    div: int | None = Field(default=None, ge=1, le=_NUMBERS)
+    less: int | None = Field(default=None, ge=-_NUMBER_BOUND, le=_NUMBER_BOUND)
+    """Subtracted from a whole number."""
+    div: int | None = Field(default=None, ge=1, le=_NUMBER_BOUND)
     """A whole number is divided by this, without the rest."""
-    mod: int | None = Field(default=None, ge=1, le=_NUMBERS)
-    """The rest of that division."""
+    mod: int | None = Field(default=None, ge=1, le=_NUMBER_BOUND)
+    """The whole number, after `div`, becomes the rest of its division by this."""
     names: Annotated[Mapping[Word, Cell], Field(min_length=1, max_length=2_000)] | None = None
-    """Other texts for some cells."""
+    """New texts by cell."""
     others: Cell | None = None
-    """The text of all other cells; they keep theirs without it."""
+    """The new text of all cells that aren't in `names`; None: they keep theirs."""
     split: _Sign | None = None
-    """The sign between the members of a list: a row counts once for each."""
+    """The sign between the members of a list. A row becomes a row for each member."""
     list: _Sign | None = None
-    """The same sign where a row counts in the group of each member, and once in the total."""
+    """The sign between the members of a list. A row stays one, and counts in the group of each member."""
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
@@ -56,25 +58,34 @@ class Derived(BaseModel):
             )
         return self
 
-    def of(self, cell: str) -> str | tuple[str, ...]:
-        """The derived cell. Raises ValueError where a number is needed and the cell has none."""
+    @property
+    def needs_number(self) -> bool:
+        return any(number is not None for number in (self.less, self.div, self.mod))
+
+    def derive_cell(self, cell: str) -> str | tuple[str, ...]:
+        """Returns the derived cell: a text, or with `split` or `list` the members.
+
+        Raises ValueError where a number is needed and the cell has none.
+        """
         text = cell
         if self.part is not None and self.by is not None:
             parts = text.split(self.by)
             text = parts[self.part - 1] if len(parts) >= self.part else ""
-        if any(number is not None for number in (self.less, self.div, self.mod)):
-            text = self._number(text)
+        if self.needs_number:
+            text = self._compute_number(text)
         if self.names is not None:
-            text = self.names.get(text, text if self.others is None else self.others)
+            other = text if self.others is None else self.others
+            text = self.names.get(text, other)
         sign = self.split or self.list
         if sign is None:
             return text
-        return tuple(filter(None, (each.strip() for each in text.split(sign)))) or ("",)
+        stripped = [member.strip() for member in text.split(sign)]
+        return tuple(member for member in stripped if member) or ("",)
 
-    def _number(self, text: str) -> str:
+    def _compute_number(self, text: str) -> str:
         bare = text.strip().removesuffix(".0")
         digits = bare.removeprefix("-")
-        if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS):
             raise ValueError(f"{text[:40]!r} isn't a whole number. Correct it.")
         number = int(bare) - (self.less or 0)
         if self.div is not None:
@@ -92,15 +103,15 @@ def cell_text(cell: Any) -> str:
         return cell
     if isinstance(cell, bool):
         return "true" if cell else "false"
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < _NUMBERS:
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < _NUMBER_BOUND:
         return str(int(cell))  # as pandas writes whole numbers beside empty cells
     if isinstance(cell, int | float):
         return str(cell)
     return json.dumps(cell, ensure_ascii=False)
 
 
-def members(cell: Any) -> tuple[str, ...]:
-    """The groups that a cell puts its row in: those of a list, else its text."""
+def cell_members(cell: Any) -> tuple[str, ...]:
+    """The groups that a cell puts its row in: the members of a list, also of one written as text, else its text."""
     if isinstance(cell, list | tuple):
         return tuple(cell_text(member) for member in cell) or ("",)
     text = cell_text(cell)

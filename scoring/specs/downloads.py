@@ -17,7 +17,7 @@ from scoring.specs.report import (
 )
 from scoring.specs.sheets import report_sheets
 
-_FIGURES = (
+_FIGURE_COLUMNS = (
     "split",
     "column",
     "group",
@@ -36,18 +36,20 @@ _FIGURES = (
 
 
 def report_files(report: SpecReport) -> Mapping[str, Callable[[], bytes]]:
-    """Returns the writers of the files by name."""
+    """Returns functions that write the files, by file name; each file is written when it is asked for."""
     stem = f"{'partial_' if report.missing else ''}{file_stem(report.file)}"
-    makers: dict[str, Callable[[], bytes]] = {
-        f"{stem}-all-figures.csv": lambda: csv_bytes(_FIGURES, _figure_rows(report), "utf-8"),
+    writers: dict[str, Callable[[], bytes]] = {
+        f"{stem}-all-figures.csv": lambda: csv_bytes(
+            _FIGURE_COLUMNS, _figure_rows(report), "utf-8"
+        ),
         f"{stem}-audit.jsonl": lambda: "".join(_audit_lines(report)).encode("ascii"),
         f"{stem}-problems.csv": lambda: problems_csv(report.problems),
         f"{stem}-benchmark.yaml": lambda: spec_of_report(report).yaml.encode(),
     }
     spec = spec_of_report(report)
     if len(spec.protocols) > 1 and any(case.rule.is_compared for case in spec.rule):
-        makers[f"{stem}-differences.csv"] = lambda: differences_csv(report)
-    return makers | sheet_files(stem, [*report_sheets(report)])
+        writers[f"{stem}-differences.csv"] = lambda: differences_csv(report)
+    return writers | sheet_files(stem, [*report_sheets(report)])
 
 
 def _figure_rows(report: SpecReport) -> Iterator[list[object]]:
@@ -55,7 +57,7 @@ def _figure_rows(report: SpecReport) -> Iterator[list[object]]:
     spec = spec_of_report(report)
     source = [report.protocol, spec.digest, spec.licence]
 
-    def rows_of(
+    def rows_of_lines(
         split: str, column: str, group: str, lines: Mapping[str, ScoreLine]
     ) -> Iterator[list[object]]:
         for line in lines.values():
@@ -63,14 +65,14 @@ def _figure_rows(report: SpecReport) -> Iterator[list[object]]:
             cells = ["" if number is None else repr(number) for number in numbers]
             yield [split, column, group, line.name, line.n, line.unscored, *cells, *source]
 
-    yield from rows_of("", "", "", figure_lines(report))
+    yield from rows_of_lines("", "", "", figure_lines(report))
     if spec.splits:
         for split in grouped_lines(report, spec.splits, ""):
-            yield from rows_of(split.name, "", "", split.lines)
+            yield from rows_of_lines(split.name, "", "", split.lines)
     for column in spec.groups:
         for split in ("", *splits_of(report)):
             for group in grouped_lines(report, column, split):
-                yield from rows_of(split, column, group.name, group.lines)
+                yield from rows_of_lines(split, column, group.name, group.lines)
 
 
 def _audit_lines(report: SpecReport) -> Iterator[str]:
@@ -89,10 +91,10 @@ def _audit_lines(report: SpecReport) -> Iterator[str]:
     }
     yield json.dumps(head) + "\n"
     for row in report.rows:
-        yield json.dumps(_audited(row)) + "\n"
+        yield json.dumps(_audit_record(row)) + "\n"
 
 
-def _audited(row: ReadRow) -> Mapping[str, object]:
+def _audit_record(row: ReadRow) -> Mapping[str, object]:
     return {
         "id": row.row.id,
         "row": row.row.row,
@@ -110,7 +112,7 @@ def _audited(row: ReadRow) -> Mapping[str, object]:
 
 
 def differences_csv(report: SpecReport) -> bytes:
-    """The answers that two of the spec's protocols read or score differently, by rules only."""
+    """The answers that two of the spec's protocols read or score differently, by rules only: no judge is asked."""
     protocols = spec_of_report(report).protocols
     reports = [
         report if protocol == report.protocol else under_protocol(report, protocol)
@@ -120,11 +122,14 @@ def differences_csv(report: SpecReport) -> bytes:
     for protocol in protocols:
         heads += [f"{protocol}: read", f"{protocol}: score", f"{protocol}: rule"]
     lines = []
-    for rows in zip(*(report_read.rows for report_read in reports), strict=True):
-        if len({(row.reading.read, row.reading.score) for row in rows}) > 1:
-            cells: list[object] = [rows[0].row.id, rows[0].row.answer]
-            for row in rows:
-                score = "" if row.reading.score is None else row.reading.score
-                cells += [row.reading.read, score, row.reading.why]
-            lines.append(cells)
+    rows_by_protocol = [protocol_report.rows for protocol_report in reports]
+    for answer_rows in zip(*rows_by_protocol, strict=True):
+        outcomes = {(row.reading.read, row.reading.score) for row in answer_rows}
+        if len(outcomes) == 1:
+            continue
+        cells: list[object] = [answer_rows[0].row.id, answer_rows[0].row.answer]
+        for row in answer_rows:
+            score = "" if row.reading.score is None else row.reading.score
+            cells += [row.reading.read, score, row.reading.why]
+        lines.append(cells)
     return csv_bytes(heads, lines)

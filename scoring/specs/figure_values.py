@@ -14,7 +14,7 @@ import numpy as np
 
 from arena.ratings.votes import Floats
 from arena.types import grouped
-from scoring.intervals import Ends, Sample, mean_ends, mean_of_shares, possible, share_ends
+from scoring.intervals import Ends, Sample, mean_ends, mean_of_shares, possible_ends, share_ends
 from scoring.report import ScoreLine
 from scoring.small_groups import LEAST
 from scoring.specs.figures import Figure
@@ -33,45 +33,51 @@ _FEWEST = 2
 
 
 class Term(NamedTuple):
-    """A part of a figure: weight * sum(over) / sum(under) / among, both by row, of the rows where they aren't 0."""
+    """A part of a figure: weight * sum(numerators) / sum(denominators) / group_count.
+
+    Rows whose numerator and denominator are 0 are left out.
+    """
 
     weight: float
-    over: Floats
-    under: Floats
+    numerators: Floats
+    """By row, as denominators and rows."""
+    denominators: Floats
     rows: Codes
-    """The numbers of these rows."""
-    among: int = 1
-    """Number of groups whose mean is taken. A mean is their sum over it, as others compute it, to the last digit."""
+    """The rows' numbers."""
+    group_count: int = 1
+    """Number of terms whose mean the figure is. Their sum is divided by it at the end, as others compute a mean, so
+    that the last digit is the same."""
 
     @property
     def value(self) -> float:
-        """Its value, of which a mean of groups is a part."""
-        return float(self.weight * self.over.sum() / self.under.sum())
+        """Its value before the division by `group_count`."""
+        return float(self.weight * self.numerators.sum() / self.denominators.sum())
 
     @property
     def is_share(self) -> bool:
         """Whether it is a share of rows, or of units that stand at one of their rows."""
-        numbers = np.concatenate([self.under, self.over])
+        numbers = np.concatenate([self.denominators, self.numerators])
         return bool(((numbers == 0) | (numbers == 1)).all())
 
 
 def figure_line(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> ScoreLine:
     """A figure of these rows, with its bounds and its interval."""
-    computed = _Computed(rows, figures)
+    values = _FigureValues(rows, figures)
     figure = figures[name]
-    mask = rows.everything
-    counted = computed.counted(figure, mask)
-    mean = computed.value(figure, mask, "")
-    bounds = Ends(mean or 0.0, mean or 0.0)
-    if counted.unscored:
-        worst = computed.value(figure, mask, "worst") or 0.0
-        best = computed.value(figure, mask, "best") or 0.0
+    mask = rows.all_rows
+    counts = values.count_rows(figure, mask)
+    mean = values.value(figure, mask, "")
+    known_value = mean or 0.0  # 0 where nothing is scored
+    bounds = Ends(known_value, known_value)
+    if counts.unscored:
+        worst = values.value(figure, mask, "worst") or 0.0
+        best = values.value(figure, mask, "best") or 0.0
         bounds = Ends(worst, best)
-    ends = computed.ends(figure, mask, bounds) if mean is not None else None
+    ends = values.interval(figure, mask, bounds) if mean is not None else None
     return ScoreLine(
         name=name,
-        n=counted.n,
-        unscored=counted.unscored,
+        n=counts.n,
+        unscored=counts.unscored,
         mean=mean,
         low=ends.low if ends else None,
         high=ends.high if ends else None,
@@ -82,7 +88,10 @@ def figure_line(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> S
 
 
 def share_line(name: str, rights: Iterable[bool | None], pictures: Sequence[str] = ()) -> ScoreLine:
-    """The share of right outcomes; None is unscored. Those about one picture, named in `pictures`, are a cluster."""
+    """The share of right outcomes; None is unscored.
+
+    `pictures` are the pictures' names by outcome: outcomes about one picture vary together.
+    """
     scores = [None if right is None else float(right) for right in rights]
     rows = scored_rows(scores, {}, pictures=pictures)
     return figure_line(name, rows, {name: Figure(mean="rows")})
@@ -91,144 +100,179 @@ def share_line(name: str, rights: Iterable[bool | None], pictures: Sequence[str]
 def reveals_few_answers(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> bool:
     """Whether a figure of enough answers has a part that is over a few: the precision of one yes, a small group's mean.
 
-    How an unread yes or no widens the bounds tells which of the two is right.
+    Unread answers of a figure that counts yes or no are such a part too: how they widen its bounds tells which of the
+    two is right.
     """
-    computed = _Computed(rows, figures)
+    values = _FigureValues(rows, figures)
     figure = figures[name]
-    counted = computed.counted(figure, rows.everything)
-    if counted.n - counted.unscored < LEAST:
+    counts = values.count_rows(figure, rows.all_rows)
+    if counts.n - counts.unscored < LEAST:
         return False
-    terms = computed.terms(figure, rows.everything, "")
-    parts = [term.rows[term.under != 0] for term in terms]
-    if computed.counts_words(figure):
-        parts.append(np.flatnonzero(~rows.is_read))
-    counts = [len(np.unique(rows.answers[part])) for part in parts if len(part)]
-    return min(counts, default=LEAST) < LEAST
+    terms = values.terms(figure, rows.all_rows, "")
+    row_parts = [term.rows[term.denominators != 0] for term in terms]
+    if values.counts_yes_or_no(figure):
+        row_parts.append(np.flatnonzero(~rows.is_read))
+    answer_counts = [len(np.unique(rows.answers[part])) for part in row_parts if len(part)]
+    return min(answer_counts, default=LEAST) < LEAST
 
 
-def value_of(terms: Sequence[Term]) -> float | None:
+def _value_of_terms(terms: Sequence[Term]) -> float | None:
     """The value of a figure; None where a part of it has no scored row."""
-    if not terms or not all(term.under.any() for term in terms):
+    if not terms or not all(term.denominators.any() for term in terms):
         return None
-    values = grouped((term.among, term.value) for term in terms)
-    return sum(math.fsum(group) / among for among, group in values.items())
+    values = grouped((term.group_count, term.value) for term in terms)
+    return sum(math.fsum(group) / group_count for group_count, group in values.items())
 
 
-class _Counted(NamedTuple):
+class _RowCounts(NamedTuple):
     """The rows or units of a figure, and how many of them are unscored."""
 
     n: int
     unscored: int
 
 
+class _PositiveAnswers(NamedTuple):
+    """By row, whether the answer and the truth are the positive one, and whether the row counts."""
+
+    is_answer: Mask
+    is_truth: Mask
+    is_counted: Mask
+
+
 @dataclass(frozen=True)
-class _Computed:
+class _FigureValues:
+    """Values of a spec's figures over these rows; `within` are masks of the rows to count."""
+
     rows: ScoredRows
     figures: Mapping[str, Figure]
 
     def terms(self, figure: Figure, within: Mask, fill: Fill) -> list[Term]:
-        return [*_TERMS[figure.form](self, figure, self._narrowed(figure, within), fill)]
+        """The parts whose sum is the figure."""
+        mask = self._figure_mask(figure, within)
+        return [*_TERMS[figure.form](self, figure, mask, fill)]
 
-    def counts_words(self, figure: Figure) -> bool:
-        """Whether it, or a part of it, counts yes and no."""
-        return figure.positive is not None or any(map(self.counts_words, self._parts(figure)))
+    def counts_yes_or_no(self, figure: Figure) -> bool:
+        """Whether a figure, or a part of it, counts yes or no."""
+        return figure.positive is not None or any(map(self.counts_yes_or_no, self._parts(figure)))
 
-    def counted(self, figure: Figure, within: Mask) -> _Counted:
+    def count_rows(self, figure: Figure, within: Mask) -> _RowCounts:
+        """Counts the rows that a figure is over, or its units where it is one of units."""
         if figure.all is not None:
-            whole = self._units(figure, self._narrowed(figure, within), "best").under
-            known = self._units(figure, self._narrowed(figure, within), "").under
-            n = int(whole.sum())
-            return _Counted(n, n - int(known.sum()))
+            mask = self._figure_mask(figure, within)
+            # with any fill no row is unread, so that every unit counts
+            all_units = self._unit_term(figure, mask, "best").denominators
+            scored_units = self._unit_term(figure, mask, "").denominators
+            n = int(all_units.sum())
+            return _RowCounts(n, n - int(scored_units.sum()))
         support = self._support(figure, within)
-        is_known = self._is_known(figure)
-        return _Counted(int(support.sum()), int((support & ~is_known).sum()))
+        unscored = support & ~self._is_known(figure)
+        return _RowCounts(int(support.sum()), int(unscored.sum()))
 
     def value(self, figure: Figure, within: Mask, fill: Fill) -> float | None:
         """The value of a figure; None where a part of it has no scored row."""
-        if figure.mean_of is None:
-            return value_of(self.terms(figure, within, fill))
-        groups, rows = self.rows.members(figure.mean_of)
+        if figure.mean_of is not None:
+            return self._mean_of_groups(figure.mean_of, figure, within, fill)
+        return _value_of_terms(self.terms(figure, within, fill))
+
+    def _mean_of_groups(
+        self, column: str, figure: Figure, within: Mask, fill: Fill
+    ) -> float | None:
+        """The value of a figure's terms, for all groups at once: a column may have thousands."""
+        groups, rows = self.rows.group_members(column)
         score = self._score(figure, fill)[rows]
-        counted = self._narrowed(figure, within)[rows] & ~np.isnan(score)
-        under = np.bincount(groups[counted])
-        over = np.bincount(groups[counted], score[counted])
-        means = figure.factor * over[under > 0] / under[under > 0]
+        is_counted = self._figure_mask(figure, within)[rows] & ~np.isnan(score)
+        counts = np.bincount(groups[is_counted])
+        sums = np.bincount(groups[is_counted], score[is_counted])
+        has_rows = counts > 0
+        means = figure.factor * sums[has_rows] / counts[has_rows]
         return math.fsum(means) / len(means) if len(means) else None
 
-    def ends(self, figure: Figure, within: Mask, bounds: Ends) -> Ends | None:
+    def interval(self, figure: Figure, within: Mask, bounds: Ends) -> Ends | None:
         """The 95% interval: Wilson's for shares, Student's for means of other scores, else by bootstrap.
 
-        A guess has none: it is known what it comes to on these questions.
+        A guess has none: its value on these questions is known. Nor has a figure of too few rows; None for both.
         """
         if figure.is_guess:
             return None
         terms = self.terms(figure, within, "")
-        unscored = self.counted(figure, within).unscored
+        unscored = self.count_rows(figure, within).unscored
         if len(terms) == 1 and terms[0].is_share and figure.mean_of is None:
-            return _times(share_ends(self._sample(terms[0], unscored)), terms[0].weight)
+            return _scaled_ends(share_ends(self._sample(terms[0], unscored)), terms[0].weight)
         if figure.mean_of is not None and all(term.is_share for term in terms):
             ends = mean_of_shares([self._sample(term, 0) for term in terms])
-            return possible(_times(ends, figure.factor), *bounds, self._scale(terms))
+            return possible_ends(
+                _scaled_ends(ends, figure.factor), *bounds, self._value_range(terms)
+            )
         if figure.form == "mean" and not figure.parts:
-            return self._mean_ends(terms[0], bounds, self.rows.ends)
+            return self._mean_interval(terms[0], bounds, self.rows.ends)
         if figure.mark is not None:
-            return self._mean_ends(terms[0], bounds, self.rows.mark_ends)
-        ends = self._bootstrapped(figure, terms)
-        scale = self._scale(terms) if figure.ratio is None else self._ratio_scale(figure)
-        return possible(ends, *bounds, scale) if ends else None
+            return self._mean_interval(terms[0], bounds, self.rows.mark_ends)
+        ends = self._bootstrap_interval(figure, terms)
+        if ends is None:
+            return None
+        scale = self._value_range(terms) if figure.ratio is None else self._ratio_range(figure)
+        return possible_ends(ends, *bounds, scale)
 
-    def _scale(self, terms: Sequence[Term]) -> Ends:
-        weight = sum(term.weight / term.among for term in terms)
-        return _times(self.rows.ends, weight)
+    def _value_range(self, terms: Sequence[Term]) -> Ends:
+        """The lowest and the highest value that these terms can have."""
+        weight = sum(term.weight / term.group_count for term in terms)
+        return _scaled_ends(self.rows.ends, weight)
 
-    def _ratio_scale(self, figure: Figure) -> Ends:
+    def _ratio_range(self, figure: Figure) -> Ends:
+        """The lowest and the highest ratio of two marks."""
         low, high = self.rows.mark_ends
         if low <= 0:
             return Ends(0.0, math.inf)
         return Ends(figure.factor * low / high, figure.factor * high / low)
 
     def _sample(self, term: Term, unscored: int) -> Sample:
-        counted = np.flatnonzero(term.under)
-        places: list[int] = term.rows[counted].tolist()
-        pictures = [self.rows.pictures[place] for place in places]
-        return Sample(term.over[counted], pictures, unscored)
+        """The scored answers of a share."""
+        is_counted = term.denominators != 0
+        rows: list[int] = term.rows[is_counted].tolist()
+        pictures = [self.rows.pictures[row] for row in rows]
+        return Sample(term.numerators[is_counted], pictures, unscored)
 
-    def _mean_ends(self, term: Term, bounds: Ends, scale: Ends) -> Ends | None:
-        counted = term.under > 0
+    def _mean_interval(self, term: Term, bounds: Ends, scale: Ends) -> Ends | None:
+        is_counted = term.denominators > 0
         scores = np.full((len(self.rows), 1), np.nan)
-        scores[term.rows[counted], 0] = term.over[counted]
+        scores[term.rows[is_counted], 0] = term.numerators[is_counted]
         ends = mean_ends(scores, self.rows.pictures, scale, scale)
         if ends is None:
             return None
-        return possible(_times(ends, term.weight), *bounds, _times(scale, term.weight))
+        return possible_ends(
+            _scaled_ends(ends, term.weight), *bounds, _scaled_ends(scale, term.weight)
+        )
 
-    def _bootstrapped(self, figure: Figure, terms: Sequence[Term]) -> Ends | None:
+    def _bootstrap_interval(self, figure: Figure, terms: Sequence[Term]) -> Ends | None:
         """Percentiles over weights drawn for clusters (Rubin 1981): rows on one picture or in one unit have one weight.
 
         Drawing rows instead would often leave out a whole group of few.
         """
-        used = np.unique(np.concatenate([term.rows[term.under != 0] for term in terms]))
+        used = np.unique(np.concatenate([term.rows[term.denominators != 0] for term in terms]))
         clusters = np.full(len(self.rows), _UNUSED)
         clusters[used] = np.unique(self._clusters(figure)[used], return_inverse=True)[1]
         size = int(clusters.max()) + 1
         if size < _FEWEST:
             return None
-        sums = [_sums(term, clusters, size) for term in terms]
-        overs = np.stack([over for over, _ in sums], axis=1)
-        unders = np.stack([under for _, under in sums], axis=1)
-        weights = np.array([term.weight / term.among for term in terms])
+        sums = [_cluster_sums(term, clusters, size) for term in terms]
+        numerators = np.stack([term_sums.numerators for term_sums in sums], axis=1)
+        denominators = np.stack([term_sums.denominators for term_sums in sums], axis=1)
+        term_weights = np.array([term.weight / term.group_count for term in terms])
         random = np.random.default_rng(_SEED)
         values = []
         for _ in range(_REPLICATES):
-            drawn = random.exponential(size=size)
-            values.append(weights @ ((drawn @ overs) / (drawn @ unders)))
+            cluster_weights = random.exponential(size=size)
+            ratios = (cluster_weights @ numerators) / (cluster_weights @ denominators)
+            values.append(term_weights @ ratios)
         return Ends(*np.percentile(values, [_TAIL, 100 - _TAIL]).tolist())
 
     def _clusters(self, figure: Figure) -> Codes:
-        joined = [self.rows.units(columns) for columns in self._unit_columns(figure)]
-        return connected([self.rows.picture_codes, *joined], len(self.rows))
+        """The number of each row's cluster: rows on one picture, or in one unit of a figure, are together."""
+        codes_of_units = [self.rows.unit_codes(columns) for columns in self._unit_columns(figure)]
+        return cluster_codes([self.rows.picture_codes, *codes_of_units], len(self.rows))
 
     def _unit_columns(self, figure: Figure) -> Iterator[Sequence[str]]:
+        """Yields the columns of each `all` that a figure is made of."""
         if figure.all is not None:
             yield figure.all
         for part in self._parts(figure):
@@ -237,22 +281,24 @@ class _Computed:
     def _parts(self, figure: Figure) -> list[Figure]:
         return [self.figures[name] for name in figure.parts]
 
-    def _narrowed(self, figure: Figure, within: Mask) -> Mask:
-        return within & self.rows.fitting(figure.where or {}, figure.without or {})
+    def _figure_mask(self, figure: Figure, within: Mask) -> Mask:
+        """The rows that fit a figure's own conditions."""
+        return within & self.rows.mask_of_conditions(figure.where or {}, figure.without or {})
 
     def _support(self, figure: Figure, within: Mask) -> Mask:
-        """The rows that a figure is over."""
-        mask = self._narrowed(figure, within)
+        """The rows that a figure, or a part of it, is over."""
+        mask = self._figure_mask(figure, within)
         if not figure.parts:
             return mask
         if figure.over is not None and figure.among is not None:
-            mask = mask & self.rows.in_any(figure.over, figure.among)
+            mask = mask & self.rows.mask_of_groups(figure.over, figure.among)
         support: Mask = np.zeros(len(self.rows), dtype=bool)
         for part in self._parts(figure):
             np.logical_or(support, self._support(part, mask), out=support)
         return support
 
     def _is_known(self, figure: Figure) -> Mask:
+        """The rows that have what a figure counts: an answer, marks or a score."""
         if figure.positive is not None:
             return self.rows.is_read
         if figure.ratio is not None or figure.mark is not None:
@@ -263,9 +309,9 @@ class _Computed:
         """The rows' scores, or those of the figure's guesses."""
         score = self.rows.score
         if figure.chance is not None:
-            score = self.rows.chance
+            score = self.rows.chance_scores
         if figure.frequent is not None:
-            score = self.rows.frequent(figure.frequent)
+            score = self.rows.frequent_scores(figure.frequent)
         if not fill:
             return score
         end = self.rows.ends.low if fill == "worst" else self.rows.ends.high
@@ -274,154 +320,170 @@ class _Computed:
     def _mean(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         if figure.parts:
             weight = figure.factor / len(figure.parts)
-            yield from self._weighted(figure, mask, fill, weight)
+            yield from self._part_terms(figure, mask, fill, weight)
         else:
             yield _mean_term(figure.factor, self._score(figure, fill), mask)
 
     def _count(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         term = _mean_term(1.0, self._score(figure, fill), mask)
-        yield term._replace(weight=figure.factor * float(term.under.sum()))
+        yield term._replace(weight=figure.factor * float(term.denominators.sum()))
 
     def _all(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        yield self._units(figure, mask, fill)
+        yield self._unit_term(figure, mask, fill)
 
-    def _units(self, figure: Figure, mask: Mask, fill: Fill) -> Term:
+    def _unit_term(self, figure: Figure, mask: Mask, fill: Fill) -> Term:
         """Each unit at its first row: right if all its rows are, wrong if one is, else not counted."""
         score = self._score(figure, fill)[mask]
-        places = np.flatnonzero(mask)
-        over = np.zeros(len(self.rows))
-        under = np.zeros(len(self.rows))
-        if len(places):
-            _, first, units = np.unique(
-                self.rows.units(figure.all or ())[mask], return_index=True, return_inverse=True
+        rows = np.flatnonzero(mask)
+        numerators = np.zeros(len(self.rows))
+        denominators = np.zeros(len(self.rows))
+        if len(rows):
+            _, first_places, units = np.unique(
+                self.rows.unit_codes(figure.all or ())[mask], return_index=True, return_inverse=True
             )
-            size = len(first)
-            wrong = np.bincount(units, score < 1, size) > 0
-            unread = np.bincount(units, np.isnan(score), size) > 0
-            over[places[first]] = ~wrong & ~unread
-            under[places[first]] = wrong | ~unread
-        return _term(figure.factor, over, under)
+            size = len(first_places)
+            is_wrong = np.bincount(units, score < 1, size) > 0
+            is_unread = np.bincount(units, np.isnan(score), size) > 0
+            first_rows = rows[first_places]
+            numerators[first_rows] = ~is_wrong & ~is_unread
+            denominators[first_rows] = is_wrong | ~is_unread
+        return _term(figure.factor, numerators, denominators)
 
     def _mean_of(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         groups = self.rows.groups(figure.mean_of or "").values()
         score = self._score(figure, fill)
         terms = [_mean_term(figure.factor, score, mask & group) for group in groups]
-        scored = [term for term in terms if term.under.any()]
-        for term in scored:
-            yield term._replace(among=len(scored))
+        scored_groups = [term for term in terms if term.denominators.any()]
+        for term in scored_groups:
+            yield term._replace(group_count=len(scored_groups))
 
-    def _answers(self, positive: str, fill: Fill) -> tuple[Mask, Mask, Mask]:
-        """Returns masks of the rows whose answer is the positive one, whose truth is it, and that count."""
-        truth = self.rows.equals(self.rows.truth, positive)
-        is_positive = self.rows.equals(self.rows.read, positive)
+    def _positive_answers(self, positive: str, fill: Fill) -> _PositiveAnswers:
+        is_truth = self.rows.mask_with_text(self.rows.truth, positive)
+        is_answer = self.rows.mask_with_text(self.rows.read, positive)
         is_read = self.rows.is_read
         if not fill:
-            return is_positive, truth, is_read
-        meant = truth if fill == "best" else ~truth
-        return np.where(is_read, is_positive, meant), truth, self.rows.everything
-
-    def _f1(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        is_positive, truth, known = self._answers(figure.f1 or "", fill)
-        counted = mask & known
-        over = 2 * _numbers(counted & is_positive & truth)
-        yield _term(
-            figure.factor, over, _numbers(counted & is_positive) + _numbers(counted & truth)
+            return _PositiveAnswers(is_answer, is_truth, is_read)
+        filled_answer = is_truth if fill == "best" else ~is_truth
+        return _PositiveAnswers(
+            is_answer=np.where(is_read, is_answer, filled_answer),
+            is_truth=is_truth,
+            is_counted=self.rows.all_rows,
         )
 
+    def _f1(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
+        positive = self._positive_answers(figure.f1 or "", fill)
+        is_counted = mask & positive.is_counted
+        answers = _as_floats(is_counted & positive.is_answer)
+        truths = _as_floats(is_counted & positive.is_truth)
+        hits = _as_floats(is_counted & positive.is_answer & positive.is_truth)
+        yield _term(figure.factor, 2 * hits, answers + truths)
+
     def _precision(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        is_positive, truth, known = self._answers(figure.precision or "", fill)
-        counted = mask & known & is_positive
-        yield _term(figure.factor, _numbers(counted & truth), _numbers(counted))
+        positive = self._positive_answers(figure.precision or "", fill)
+        is_counted = mask & positive.is_counted & positive.is_answer
+        yield _term(
+            figure.factor, _as_floats(is_counted & positive.is_truth), _as_floats(is_counted)
+        )
 
     def _recall(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        is_positive, truth, known = self._answers(figure.recall or "", fill)
-        counted = mask & known & truth
-        yield _term(figure.factor, _numbers(counted & is_positive), _numbers(counted))
+        positive = self._positive_answers(figure.recall or "", fill)
+        is_counted = mask & positive.is_counted & positive.is_truth
+        yield _term(
+            figure.factor, _as_floats(is_counted & positive.is_answer), _as_floats(is_counted)
+        )
 
     def _yes(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        is_positive = self.rows.equals(self.rows.read, figure.yes or "")
-        counted = mask & self.rows.is_read
+        is_answer = self.rows.mask_with_text(self.rows.read, figure.yes or "")
+        is_counted = mask & self.rows.is_read
         if fill:
-            counted = mask
-            is_positive = np.where(self.rows.is_read, is_positive, fill == "best")
-        yield _term(figure.factor, _numbers(counted & is_positive), _numbers(counted))
+            is_counted = mask
+            is_answer = np.where(self.rows.is_read, is_answer, fill == "best")
+        yield _term(figure.factor, _as_floats(is_counted & is_answer), _as_floats(is_counted))
 
     def _above(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         score = self._score(figure, fill)
-        counted = mask & ~np.isnan(score)
-        above = counted & (np.nan_to_num(score) > (figure.above or 0.0))
-        yield _term(figure.factor, _numbers(above), _numbers(counted))
+        is_counted = mask & ~np.isnan(score)
+        is_above = is_counted & (np.nan_to_num(score) > (figure.above or 0.0))
+        yield _term(figure.factor, _as_floats(is_above), _as_floats(is_counted))
 
     def _ratio(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         first, second = self.rows.marks.T
         low, high = self.rows.mark_ends
-        if fill:
-            first = np.where(np.isnan(first), high if fill == "worst" else low, first)
-            second = np.where(np.isnan(second), low if fill == "worst" else high, second)
-        counted = mask & ~np.isnan(first) & ~np.isnan(second)
-        over = np.where(counted, second, 0.0)
-        yield _term(figure.factor, over, np.where(counted, first, 0.0))
+        if fill == "worst":
+            first = np.where(np.isnan(first), high, first)
+            second = np.where(np.isnan(second), low, second)
+        if fill == "best":
+            first = np.where(np.isnan(first), low, first)
+            second = np.where(np.isnan(second), high, second)
+        is_counted = mask & ~np.isnan(first) & ~np.isnan(second)
+        yield _term(
+            figure.factor, np.where(is_counted, second, 0.0), np.where(is_counted, first, 0.0)
+        )
 
     def _mark(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         marks = self.rows.marks[:, (figure.mark or 1) - 1]
         if fill:
-            low, high = self.rows.mark_ends
-            marks = np.where(np.isnan(marks), low if fill == "worst" else high, marks)
-        counted = mask & ~np.isnan(marks)
-        yield _term(figure.factor, np.where(counted, marks, 0.0), _numbers(counted))
+            end = self.rows.mark_ends.low if fill == "worst" else self.rows.mark_ends.high
+            marks = np.where(np.isnan(marks), end, marks)
+        is_counted = mask & ~np.isnan(marks)
+        yield _term(figure.factor, np.where(is_counted, marks, 0.0), _as_floats(is_counted))
 
     def _sum(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         if figure.over is None:
-            yield from self._weighted(figure, mask, fill, figure.factor)
+            yield from self._part_terms(figure, mask, fill, figure.factor)
             return
         for name, group in self.rows.groups(figure.over).items():
             if (figure.among is None or name in figure.among) and (mask & group).any():
-                yield from self._weighted(figure, mask & group, fill, figure.factor)
+                yield from self._part_terms(figure, mask & group, fill, figure.factor)
 
-    def _weighted(self, figure: Figure, mask: Mask, fill: Fill, weight: float) -> Iterator[Term]:
+    def _part_terms(self, figure: Figure, mask: Mask, fill: Fill, weight: float) -> Iterator[Term]:
+        """Yields the terms of the figures that a figure is made of; a part without terms makes its value None."""
         for part in self._parts(figure):
             terms = self.terms(part, mask, fill)
             if not terms:
-                nothing = np.zeros(len(self.rows))
-                yield _term(weight, nothing, nothing)
+                zeros = np.zeros(len(self.rows))
+                yield _term(weight, zeros, zeros)
             for term in terms:
                 yield term._replace(weight=weight * term.weight)
 
 
-_TERMS: Mapping[str, Callable[[_Computed, Figure, Mask, Fill], Iterator[Term]]] = {
-    "mean": _Computed._mean,
-    "count": _Computed._count,
-    "all": _Computed._all,
-    "mean_of": _Computed._mean_of,
-    "f1": _Computed._f1,
-    "precision": _Computed._precision,
-    "recall": _Computed._recall,
-    "yes": _Computed._yes,
-    "sum": _Computed._sum,
-    "above": _Computed._above,
-    "ratio": _Computed._ratio,
-    "mark": _Computed._mark,
+_TERMS: Mapping[str, Callable[[_FigureValues, Figure, Mask, Fill], Iterator[Term]]] = {
+    "mean": _FigureValues._mean,
+    "count": _FigureValues._count,
+    "all": _FigureValues._all,
+    "mean_of": _FigureValues._mean_of,
+    "f1": _FigureValues._f1,
+    "precision": _FigureValues._precision,
+    "recall": _FigureValues._recall,
+    "yes": _FigureValues._yes,
+    "sum": _FigureValues._sum,
+    "above": _FigureValues._above,
+    "ratio": _FigureValues._ratio,
+    "mark": _FigureValues._mark,
 }
 
 
-def connected(codes: Sequence[Codes], size: int) -> Codes:
-    """The number of each row's cluster: rows with one of these codes in common; -1 is no code."""
-    labels = np.arange(size)
+def cluster_codes(columns: Sequence[Codes], size: int) -> Codes:
+    """The number of each row's cluster: rows that share a code in one of these columns, directly or by way of others.
+
+    -1 is no code; `size` is the number of rows. A cluster's number is that of its first row.
+    """
+    clusters = np.arange(size)
     while True:
-        before = labels.copy()
-        for each in codes:
-            known = each >= 0
-            least = np.full(int(each.max(initial=-1)) + 1, size)
-            np.minimum.at(least, each[known], labels[known])
-            labels[known] = least[each[known]]
-        if (labels == before).all():
-            return labels
+        before = clusters.copy()
+        for codes in columns:
+            has_code = codes >= 0
+            least = np.full(int(codes.max(initial=-1)) + 1, size)
+            np.minimum.at(least, codes[has_code], clusters[has_code])
+            clusters[has_code] = least[codes[has_code]]
+        if (clusters == before).all():
+            return clusters
 
 
-def _term(weight: float, over: Floats, under: Floats) -> Term:
-    """A part of a figure, from sums over all rows."""
-    rows = np.flatnonzero((over != 0) | (under != 0))
-    return Term(weight, over[rows], under[rows], rows)
+def _term(weight: float, numerators: Floats, denominators: Floats) -> Term:
+    """A part of a figure, from the numerators and denominators of all rows."""
+    rows = np.flatnonzero((numerators != 0) | (denominators != 0))
+    return Term(weight, numerators[rows], denominators[rows], rows)
 
 
 def _mean_term(weight: float, score: Floats, mask: Mask) -> Term:
@@ -430,18 +492,24 @@ def _mean_term(weight: float, score: Floats, mask: Mask) -> Term:
     return Term(weight, score[rows], np.ones(len(rows)), rows)
 
 
-def _sums(term: Term, clusters: Codes, size: int) -> tuple[Floats, Floats]:
-    """The two sums of a term over each cluster of rows."""
+class _ClusterSums(NamedTuple):
+    """Sums over the rows of each cluster."""
+
+    numerators: Floats
+    denominators: Floats
+
+
+def _cluster_sums(term: Term, clusters: Codes, size: int) -> _ClusterSums:
     is_used = clusters[term.rows] != _UNUSED
     codes = clusters[term.rows[is_used]]
-    over = np.bincount(codes, term.over[is_used], size).astype(np.float64)
-    under = np.bincount(codes, term.under[is_used], size).astype(np.float64)
-    return over, under
+    numerators = np.bincount(codes, term.numerators[is_used], size).astype(np.float64)
+    denominators = np.bincount(codes, term.denominators[is_used], size).astype(np.float64)
+    return _ClusterSums(numerators, denominators)
 
 
-def _numbers(mask: Mask) -> Floats:
+def _as_floats(mask: Mask) -> Floats:
     return mask.astype(np.float64)
 
 
-def _times(ends: Ends, factor: float) -> Ends:
+def _scaled_ends(ends: Ends, factor: float) -> Ends:
     return Ends(factor * ends.low, factor * ends.high)

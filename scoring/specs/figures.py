@@ -1,25 +1,40 @@
 """Figures of a spec: the named numbers of a report, as the spec writes them.
 
-What they come to over rows is `scoring/specs/figure_values.py`'s.
+Their values over rows are computed in `scoring/specs/figure_values.py`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from arena.markdown import visible_name
 from scoring.rules.base import RuleProtocol
-from scoring.specs.problems import either, quoted
+from scoring.specs.problems import SpecProblem, either, quoted
 
 Rows = Literal["rows"]
 PROTOCOLS: tuple[RuleProtocol, ...] = get_args(RuleProtocol)
 PERCENT = 100.0
-_FORM = "{all: [pair]}"
+_EXAMPLE_FIGURE = "{all: [pair]}"
+FORMS = (
+    "mean",
+    "count",
+    "all",
+    "mean_of",
+    "f1",
+    "precision",
+    "recall",
+    "yes",
+    "sum",
+    "above",
+    "ratio",
+    "mark",
+)
+"""The fields of which a figure has exactly one: how it is computed."""
 
 
 def as_text(value: Any) -> Any:
-    """Returns a number as the text that was written, where a text is expected."""
+    """Returns a number as text, as YAML reads unquoted digits as a number; every other value as it is."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else value
 
@@ -27,13 +42,16 @@ def as_text(value: Any) -> Any:
 def as_name(value: Any) -> Any:
     """Returns a text that people see. Raises ValueError for an invisible sign, which could pass it off as another."""
     text = as_text(value)
-    if isinstance(text, str) and (visible := visible_name(text)) != text:
+    if not isinstance(text, str):
+        return text
+    visible = visible_name(text)
+    if visible != text:
         raise ValueError(f"{visible[:60]!r} has an invisible sign. Delete it.")
     return text
 
 
 def as_list(value: Any) -> Any:
-    """One entry as a list of it."""
+    """Returns a list as it is, and any other value as a list of it alone."""
     return value if isinstance(value, list | tuple) else [value]
 
 
@@ -50,7 +68,7 @@ class Figure(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
 
     mean: Rows | Words | None = None
-    """Of the rows' scores, or of figures."""
+    """Mean of the rows' scores, or of these figures."""
     count: Rows | None = None
     """The sum of the rows' scores."""
     all: Words | None = None
@@ -58,16 +76,19 @@ class Figure(BaseModel):
     mean_of: Word | None = None
     """Mean of the means of a column's groups."""
     f1: Word | None = None
-    """Of this positive answer, as the next three."""
+    """F1 of this positive answer, such as Yes."""
     precision: Word | None = None
+    """Precision of this positive answer."""
     recall: Word | None = None
+    """Recall of this positive answer."""
     yes: Word | None = None
-    """Share of positive answers."""
+    """Share of rows whose answer is this one."""
     sum: Words | None = None
-    """Of figures; with `over`, of one figure over a column's groups."""
+    """Sum of these figures; with `over`, of one figure over a column's groups."""
     over: Word | None = None
+    """The column of these groups."""
     among: Words | None = None
-    """The groups to sum over; all of them without."""
+    """The groups to sum over; None: all."""
     above: float | None = Field(default=None, allow_inf_nan=False)
     """Share of rows with a score above this one."""
     ratio: Literal["marks"] | None = None
@@ -79,10 +100,11 @@ class Figure(BaseModel):
     without: Conditions | None = None
     """Only the rows that don't have all of these cells."""
     chance: Literal["options"] | None = None
-    """Of a random guess among each row's options, in place of the answers."""
+    """The score of a random guess among each row's options, in place of the answers'."""
     frequent: Word | None = None
-    """Of the most frequent right answer in each of this column's groups, in place of the answers."""
+    """The score of the most frequent right answer in each of this column's groups, in place of the answers'."""
     scale: float | None = Field(default=None, gt=0, le=1e6, allow_inf_nan=False)
+    """The factor instead of the form's own: see `factor`."""
     protocol: (
         Annotated[tuple[RuleProtocol, ...], BeforeValidator(as_list), Field(min_length=1)] | None
     ) = None
@@ -90,6 +112,7 @@ class Figure(BaseModel):
 
     @property
     def form(self) -> str:
+        """The one field of `FORMS` that is set."""
         return next(name for name in FORMS if getattr(self, name) is not None)
 
     @property
@@ -106,14 +129,19 @@ class Figure(BaseModel):
 
     @property
     def factor(self) -> float:
-        """The factor of a share or mean."""
-        plain = self.count is not None or self.mark is not None or self.parts
-        return self.scale or (1.0 if plain else PERCENT)
+        """The factor of its shares, means and sums: 100 for percents, 1 for counts, marks and those of figures."""
+        if self.scale is not None:
+            return self.scale
+        if self.count is not None or self.mark is not None or self.parts:
+            return 1.0
+        return PERCENT
 
     @property
     def mark_count(self) -> int:
         """The number of marks of an answer that it needs."""
-        return 2 if self.ratio is not None else self.mark or 0
+        if self.ratio is not None:
+            return 2
+        return self.mark or 0
 
     @property
     def places(self) -> int:
@@ -127,15 +155,15 @@ class Figure(BaseModel):
         return tuple(column for column in needed if column is not None)
 
     @property
-    def spans(self) -> tuple[str, ...]:
+    def group_columns(self) -> tuple[str, ...]:
         """The columns whose groups it is made of."""
         return tuple(column for column in (self.mean_of, self.over) if column is not None)
 
     @property
     def is_percent(self) -> bool:
         """Whether it lies between 0 and 100."""
-        parts = (self.count, self.ratio, self.mark, self.sum)
-        return all(part is None for part in parts)
+        other_forms = (self.count, self.ratio, self.mark, self.sum)
+        return all(form is None for form in other_forms)
 
     @property
     def is_guess(self) -> bool:
@@ -170,57 +198,45 @@ class Figure(BaseModel):
         return self
 
 
-FORMS = (
-    "mean",
-    "count",
-    "all",
-    "mean_of",
-    "f1",
-    "precision",
-    "recall",
-    "yes",
-    "sum",
-    "above",
-    "ratio",
-    "mark",
-)
-
-
-def written_out(value: Any) -> Any:
-    """A figure as a mapping: `mean` and `count` may stand alone. Raises ValueError."""
+def figure_fields(value: Any) -> Any:
+    """Returns a figure's fields from what a spec has: a mapping, or `mean` or `count` alone. Raises ValueError."""
     if isinstance(value, str):
         if value not in ("mean", "count"):
             raise ValueError(
-                f"{quoted(value)} isn't mean or count. Write other figures as in {_FORM}."
+                f"{quoted(value)} isn't mean or count. Write other figures as in {_EXAMPLE_FIGURE}."
             )
         return {value: "rows"}
     if isinstance(value, Mapping):
-        rows = value.get("mean")
-        return {**value, "mean": "rows"} if rows in ("rows", ["rows"]) else dict(value)
+        if value.get("mean") == ["rows"]:
+            return {**value, "mean": "rows"}
+        return dict(value)
     raise ValueError(
-        f"{quoted(value)} isn't a figure. Write mean or count, or other figures as in {_FORM}."
+        f"{quoted(value)} isn't a figure. Write mean or count, or other figures as in {_EXAMPLE_FIGURE}."
     )
 
 
-def figure_problems(figures: Mapping[str, Figure]) -> Iterable[tuple[str, str]]:
-    """Yields each figure that is made of what is not above it, with what is wrong with it."""
-    above: list[str] = []
+def figure_problems(figures: Mapping[str, Figure]) -> Iterator[SpecProblem]:
+    """Yields the problems of figures that are made of others which they can't be made of."""
+    names_above: list[str] = []
     for name, figure in figures.items():
         for part in figure.parts:
-            if part not in above:
-                yield (
-                    name,
-                    f"It's made of {part!r}, which isn't a figure above it. Name one that is.",
-                )
-                continue
-            if figures[part].is_guess:
-                yield name, f"It's made of {part!r}, which is a guess. Name figures of answers."
-            known = figures[part].protocol
-            needed = figure.protocol or PROTOCOLS
-            if known is not None and not {*needed} <= {*known}:
-                text = (
-                    f"It's made of {part!r}, which exists only under {either(known, 'and')}. "
-                    "Give it the same `protocol`."
-                )
-                yield name, text
-        above.append(name)
+            for text in _part_problems(figure, part, names_above, figures):
+                yield SpecProblem(f"figures.{name}", text)
+        names_above.append(name)
+
+
+def _part_problems(
+    figure: Figure, part: str, names_above: Sequence[str], figures: Mapping[str, Figure]
+) -> Iterator[str]:
+    if part not in names_above:
+        yield f"It's made of {part!r}, which isn't a figure above it. Name one that is."
+        return
+    if figures[part].is_guess:
+        yield f"It's made of {part!r}, which is a guess. Name figures of answers."
+    part_protocols = figures[part].protocol or PROTOCOLS
+    protocols = figure.protocol or PROTOCOLS
+    if not {*protocols} <= {*part_protocols}:
+        yield (
+            f"It's made of {part!r}, which exists only under {either(part_protocols, 'and')}. "
+            "Give it the same `protocol`."
+        )

@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 from arena.sheets import Sheet, plain_sheet
 from scoring.multiple_choice.types import LETTERS
-from scoring.rules.base import NamedColumn, RuleExample
+from scoring.rules.base import RuleExample
 from scoring.rules.letter import EXAMPLE_OPTIONS, LetterRule
 from scoring.specs.derived import Derived
 from scoring.specs.schema import Case, Spec
-
-_OPTION = "An option. More options go in the next letters"
 
 
 class FileColumn(NamedTuple):
@@ -39,36 +37,41 @@ def enough_with_questions(spec: Spec) -> str:
 
 def spec_columns(spec: Spec) -> list[FileColumn]:
     """The columns that a file of a spec's answers holds, each once, the model's answer last."""
-    example = example_case(spec).rule.example
-    named = [*_question_columns(spec, example), *_columns_of_rules(spec), *_grouping_columns(spec)]
+    example = _example_case(spec).rule.example
+    columns: dict[str, FileColumn] = {}
+    for column in (
+        *_question_columns(spec, example),
+        *_columns_of_rules(spec),
+        *_grouping_columns(spec),
+    ):
+        columns.setdefault(column.name, column)
+    columns.pop(spec.columns.answer, None)
     answer = FileColumn(spec.columns.answer, "The model's answer", example.answer)
-    first = {column.name: column for column in reversed(named) if column.name != answer.name}
-    ordered = dict.fromkeys(column.name for column in named)
-    return [*(first[name] for name in ordered if name in first), answer]
+    return [*columns.values(), answer]
 
 
-def example_case(spec: Spec) -> Case:
-    """The case of the rule that the made-up row is of: the first that no empty cell decides."""
-    return next(
-        (case for case in spec.rule if all((case.when or {}).values())),
-        spec.rule[0],
-    )
+def _example_case(spec: Spec) -> Case:
+    """The case that the made-up row fits: the first whose `when` asks for no empty cell, else the first."""
+    for case in spec.rule:
+        conditions = case.when or {}
+        if all(conditions.values()):
+            return case
+    return spec.rule[0]
 
 
 def _question_columns(spec: Spec, example: RuleExample) -> Iterator[FileColumn]:
     columns = spec.columns
-    yield FileColumn(columns.id, "The question's id", _id_cell(spec))
+    yield FileColumn(columns.id, "The question's id", _example_id(spec))
     yield FileColumn(columns.question, "The question", example.question)
     yield from _option_columns(spec)
     rules = [case.rule for case in spec.rule]
-    if columns.truth is not None and any(
-        rule.is_compared or "truth" in rule.needed for rule in rules
-    ):
+    is_truth_used = any(rule.is_compared or "truth" in rule.required for rule in rules)
+    if columns.truth is not None and is_truth_used:
         yield FileColumn(columns.truth, "The right answer", example.truth)
 
 
 def _option_columns(spec: Spec) -> Iterator[FileColumn]:
-    """Yield the columns of the options, if a rule reads letters from them."""
+    """Yields the columns of the options, if a rule reads letters from them."""
     letters = [case.rule for case in spec.rule if isinstance(case.rule, LetterRule)]
     if all(rule.options is not None for rule in letters):
         return
@@ -76,50 +79,50 @@ def _option_columns(spec: Spec) -> Iterator[FileColumn]:
     if names is not None and len(names) == 1:
         yield FileColumn(names[0], "All options, as a list", json.dumps(EXAMPLE_OPTIONS))
         return
-    known = names or LETTERS[: len(EXAMPLE_OPTIONS)]
-    holds = "An option" if names else _OPTION
-    for name, option in zip_longest(known, EXAMPLE_OPTIONS, fillvalue=""):
+    columns = names or LETTERS[: len(EXAMPLE_OPTIONS)]
+    holds = "An option" if names else "An option. More options go in the next letters"
+    for name, option in zip_longest(columns, EXAMPLE_OPTIONS, fillvalue=""):
         yield FileColumn(name, holds, option)
 
 
 def _columns_of_rules(spec: Spec) -> Iterator[FileColumn]:
-    """Yield the columns that the rules' cases, parameters and prompts name."""
-    chosen = example_case(spec)
+    """Yields the columns that the rules' cases, parameters and prompts name."""
+    chosen = _example_case(spec)
     cases = [chosen, *(case for case in spec.rule if case is not chosen)]
     for case in cases:
         for name, cell in (case.when or {}).items():
             if cell or case is chosen:
                 yield FileColumn(name, "The kind of question, which decides its rule", cell)
     for case in cases:
-        yield from (_of_rule(column) for column in case.rule.named_columns)
-        for name in case.rule.mentioned:
-            yield FileColumn(name, _optional("A text for the judge's prompt"), _cell(spec, name))
-
-
-def _of_rule(column: NamedColumn) -> FileColumn:
-    return FileColumn(*column)
+        yield from (FileColumn(*column) for column in case.rule.named_columns)
+        for name in case.rule.prompt_columns:
+            yield FileColumn(
+                name, _optional("A text for the judge's prompt"), _example_cell(spec, name)
+            )
 
 
 def _grouping_columns(spec: Spec) -> Iterator[FileColumn]:
-    """Yield the columns of groups, splits, figures and pictures."""
+    """Yields the columns of groups, splits, figures and pictures."""
     for column in map(spec.source_of, spec.groups):
-        yield _grouping(spec, column, "Its group. Each group has scores")
+        yield _grouping_column(spec, column, "Its group. Each group has scores")
     if spec.splits is not None:
-        yield _grouping(
+        yield _grouping_column(
             spec, spec.source_of(spec.splits), "Its split. Each split is scored separately"
         )
     for figure in spec.figures.values():
         for column in map(spec.source_of, figure.columns):
-            yield _grouping(spec, column, "The same in rows that count together")
+            yield _grouping_column(spec, column, "The same in rows that count together")
         for column in map(spec.source_of, figure.condition_columns):
-            yield _grouping(spec, column, "The scores that the row counts in")
+            yield _grouping_column(spec, column, "The scores that the row counts in")
     for column in map(spec.source_of, spec.columns.images or ()):
-        yield _grouping(spec, column, "The name of its picture, the same in rows that share it")
+        yield _grouping_column(
+            spec, column, "The name of its picture, the same in rows that share it"
+        )
 
 
-def _grouping(spec: Spec, column: str, holds: str) -> FileColumn:
+def _grouping_column(spec: Spec, column: str, holds: str) -> FileColumn:
     words = holds if _is_needed(spec, column) else _optional(holds)
-    return FileColumn(column, words, _cell(spec, column))
+    return FileColumn(column, words, _example_cell(spec, column))
 
 
 def _optional(holds: str) -> str:
@@ -127,12 +130,12 @@ def _optional(holds: str) -> str:
 
 
 def _is_needed(spec: Spec, column: str) -> bool:
-    """Whether a protocol has no figure without a column."""
-    others = _AllBut(column)
-    return not all(spec.figures_under(protocol, others) for protocol in spec.protocols)
+    """Whether some protocol would have no figure if a file lacked this column."""
+    other_columns = _AllColumnsBut(column)
+    return not all(spec.figures_under(protocol, other_columns) for protocol in spec.protocols)
 
 
-class _AllBut(Container[str]):
+class _AllColumnsBut(Container[str]):
     """Every column but one."""
 
     def __init__(self, column: str) -> None:
@@ -142,15 +145,17 @@ class _AllBut(Container[str]):
         return column != self._column
 
 
-def _id_cell(spec: Spec) -> str:
-    made = [derived for derived in spec.derive.values() if derived.source == spec.columns.id]
-    return _source_cell(made) or "1"
+def _example_id(spec: Spec) -> str:
+    derived_columns = [
+        derived for derived in spec.derive.values() if derived.source == spec.columns.id
+    ]
+    return _example_source_cell(derived_columns) or "1"
 
 
-def _cell(spec: Spec, column: str) -> str:
+def _example_cell(spec: Spec, column: str) -> str:
     """A made-up cell that the spec's derived columns and figures can be made of."""
     if column == spec.columns.id:
-        return _id_cell(spec)
+        return _example_id(spec)
     if column == spec.splits:
         return next(filter(None, (file.split for file in spec.questions)), "test")
     for figure in spec.figures.values():
@@ -159,21 +164,21 @@ def _cell(spec: Spec, column: str) -> str:
                 return cell
         if figure.over == column and figure.among is not None:
             return figure.among[0]
-    made = [derived for derived in spec.derive.values() if derived.source == column]
-    return _source_cell(made) or f"{column} 1"
+    derived_columns = [derived for derived in spec.derive.values() if derived.source == column]
+    return _example_source_cell(derived_columns) or f"{column} 1"
 
 
-def _source_cell(made: Sequence[Derived]) -> str:
+def _example_source_cell(derived_columns: Sequence[Derived]) -> str:
     """A cell that these derived columns can be made of; "" if any text will do."""
-    for derived in made:
+    for derived in derived_columns:
         if derived.names:
             return next(iter(derived.names))
         sign = derived.split or derived.list
         if sign is not None and derived.part is None:
             return f"one{sign}two"
-    numbered = [derived for derived in made if derived.part is not None]
+    numbered = [derived for derived in derived_columns if derived.part is not None]
     if numbered:
         parts = max(derived.part or 1 for derived in numbered)
         return (numbered[0].by or "").join(["1"] * parts)
-    has_number = any((each.less, each.div, each.mod) != (None, None, None) for each in made)
-    return "1" if has_number else ""
+    is_number = any(derived.needs_number for derived in derived_columns)
+    return "1" if is_number else ""

@@ -14,45 +14,51 @@ from scoring.specs.yaml_text import LARGEST, YamlError, read_yaml
 SPEC_ENDINGS = (".yaml", ".yml")
 OURS = Path(__file__).parents[1] / "benchmarks"
 """The folder of the specs and prompts that come with this program."""
-Beside: TypeAlias = Callable[[str], Path | None]
-"""The file of this name beside a spec; None without one."""
-_COLUMNS = tuple(
+FindFile: TypeAlias = Callable[[str], Path | None]
+"""Finds the file of this name that a spec may read; None if there is none."""
+_CsvRow: TypeAlias = dict[str | None, Any]
+"""Cells by head; cells beyond the last head are a list under None."""
+_PUBLISHED_COLUMNS = tuple(
     name for name, field in PublishedFigure.model_fields.items() if field.is_required()
 )
+"""Columns that a table of published numbers must have."""
 
 
 def load_spec(path: Path) -> Spec:
-    """The spec of a file; what it names lies in its folder or is ours. Raises SpecError, with the file's name."""
+    """The spec of a file; files that it names are looked for in its folder, then among ours.
+
+    Raises SpecError, with the file's name.
+    """
     try:
         raw = read_yaml(file_content(path))
     except YamlError as error:
         raise SpecError([SpecProblem("", str(error))], path.name) from None
-    return named_spec(raw, path.name, near(path))
+    return named_spec(raw, path.name, finder_near(path))
 
 
-def named_spec(raw: Any, name: str, beside: Beside) -> Spec:
-    """The spec that the value of a file is, which its owner calls so. Raises SpecError, with this name."""
+def named_spec(raw: Any, name: str, find_file: FindFile) -> Spec:
+    """The spec that a file's parsed YAML holds. Raises SpecError with `name`, by which its owner knows the file."""
     try:
-        return spec_of(_with_files(raw, beside) if isinstance(raw, Mapping) else raw)
+        return spec_of(_with_files(raw, find_file) if isinstance(raw, Mapping) else raw)
     except SpecError as error:
         raise SpecError(error.problems, name) from None
 
 
 def load_folder(folder: Path) -> Iterator[tuple[str, Spec]]:
     """Yields every spec of a folder with its key, which is its file's name. Raises SpecError."""
-    taken: dict[str, str] = {}
+    names_of_specs: dict[str, str] = {}
     for path in sorted(folder.glob("*.yaml")):
         spec = load_spec(path)
         for name in spec.called:
-            if other := taken.get(name.lower()):
+            if other := names_of_specs.get(name.lower()):
                 text = f"{name!r} is already the name of {other}. Choose another."
                 raise SpecError([SpecProblem("called", text)], path.name)
-            taken[name.lower()] = spec.name
+            names_of_specs[name.lower()] = spec.name
         yield path.stem, spec
 
 
 def file_content(path: Path) -> bytes:
-    """A file's bytes, one more than are read at most. Raises SpecError."""
+    """A file's bytes; of a file above `LARGEST` one byte more, by which a reader knows it. Raises SpecError."""
     try:
         with path.open("rb") as file:
             return file.read(LARGEST + 1)
@@ -61,42 +67,43 @@ def file_content(path: Path) -> bytes:
         raise SpecError([problem], path.name) from None
 
 
-def _with_files(raw: Mapping[str, Any], beside: Beside) -> Mapping[str, Any]:
-    """The spec with what lies in the files that it names in place of their names. Raises SpecError."""
-    read = dict(raw)
+def _with_files(raw: Mapping[str, Any], find_file: FindFile) -> Mapping[str, Any]:
+    """A spec's parsed YAML with the contents of the files that it names instead of their names. Raises SpecError."""
+    filled = dict(raw)
     if "rule" in raw:
-        read["rule"] = _with_prompts(raw["rule"], beside)
+        filled["rule"] = _with_prompts(raw["rule"], find_file)
     if isinstance(raw.get("derive"), Mapping):
-        read["derive"] = {
-            name: _with_names(derived, f"derive.{name}", beside)
+        filled["derive"] = {
+            name: _with_names(derived, f"derive.{name}", find_file)
             for name, derived in raw["derive"].items()
         }
     if isinstance(raw.get("published"), str):
-        read["published"] = _published(raw["published"], beside)
-    return read
+        filled["published"] = _published_rows(raw["published"], find_file)
+    return filled
 
 
-def _with_prompts(rule: Any, beside: Beside) -> Any:
+def _with_prompts(rule: Any, find_file: FindFile) -> Any:
     """A rule, or its cases, with the texts of their prompts in place of files' names. Raises SpecError."""
     if not isinstance(rule, list):
-        return _with_prompt(rule, beside)
-    return [
-        {**case, "rule": _with_prompt(case.get("rule"), beside)}
-        if isinstance(case, Mapping) and "rule" in case
-        else case
-        for case in rule
-    ]
+        return _with_prompt(rule, find_file)
+    cases = []
+    for case in rule:
+        if isinstance(case, Mapping) and "rule" in case:
+            cases.append({**case, "rule": _with_prompt(case["rule"], find_file)})
+        else:
+            cases.append(case)
+    return cases
 
 
-def _with_prompt(rule: Any, beside: Beside) -> Any:
-    """A rule with the text of its prompt, which lies beside the spec.
+def _with_prompt(rule: Any, find_file: FindFile) -> Any:
+    """A rule with the text of its prompt's file instead of the file's name.
 
-    That a file isn't there is the schema's to tell. Raises SpecError.
+    Without such a file the name stays, and the schema reports it. Raises SpecError.
     """
     prompt = rule.get("prompt") if isinstance(rule, Mapping) else None
     if not isinstance(prompt, str) or not PROMPT_FILE.fullmatch(prompt):
         return rule
-    file = beside(prompt)
+    file = find_file(prompt)
     if file is None:
         return rule
     try:
@@ -106,8 +113,8 @@ def _with_prompt(rule: Any, beside: Beside) -> Any:
         raise SpecError([SpecProblem("rule.prompt", text)]) from None
 
 
-def near(path: Path) -> Beside:
-    """Returns a function that finds the files a spec on this machine names: in its folder, else among ours."""
+def finder_near(path: Path) -> FindFile:
+    """Returns a function that finds files in the folder of the spec at this path, else among ours."""
     return lambda name: file_beside(name, path.parent) or file_beside(name, OURS)
 
 
@@ -117,29 +124,30 @@ def file_beside(name: str, folder: Path) -> Path | None:
     return inside[0] if inside and not inside[0].is_symlink() else None
 
 
-def _with_names(derived: Any, place: str, beside: Beside) -> Any:
-    """A derived column with the names of a table beside the spec: those in its `column`, by the cells of its first.
+def _with_names(derived: Any, place: str, find_file: FindFile) -> Any:
+    """A derived column with `names` read from the table that it names: cells of `column` by those of the first column.
 
     Raises SpecError.
     """
     if not isinstance(derived, Mapping) or not isinstance(derived.get("names"), str):
         return derived
-    rows = _table(derived["names"], place, beside)
+    rows = _table_rows(derived["names"], place, find_file)
     column = str(derived.get("column"))
-    known = [*rows[0]] if rows else []
-    if column not in known[1:]:
+    heads = [head for head in rows[0] if head is not None] if rows else []
+    if column not in heads[1:]:
         text = (
-            f"{derived['names']} has the columns {', '.join(known) or 'none'}. "
+            f"{derived['names']} has the columns {', '.join(heads) or 'none'}. "
             "Set `column` to one of them after the first."
         )
         raise SpecError([SpecProblem(place, text)])
-    names = {row[known[0]]: row[column] or "" for row in rows}
-    return {**{name: value for name, value in derived.items() if name != "column"}, "names": names}
+    names = {row[heads[0]]: row[column] or "" for row in rows}
+    fields = {name: value for name, value in derived.items() if name != "column"}
+    return {**fields, "names": names}
 
 
-def _table(name: str, place: str, beside: Beside) -> list[dict[str, str]]:
+def _table_rows(name: str, place: str, find_file: FindFile) -> list[_CsvRow]:
     """The rows of a CSV beside the spec. Raises SpecError."""
-    file = beside(name)
+    file = find_file(name)
     if file is None:
         text = f"The file {name[:60]!r} isn't beside the spec. Put it there, or leave it out."
         raise SpecError([SpecProblem(place, text)])
@@ -156,11 +164,16 @@ def _table(name: str, place: str, beside: Beside) -> list[dict[str, str]]:
         ) from None
 
 
-def _published(name: str, beside: Beside) -> list[dict[str, Any]]:
+def _published_rows(name: str, find_file: FindFile) -> list[_CsvRow]:
     """The rows of a table of published numbers. Raises SpecError."""
-    rows = _table(name, "published", beside)
-    if not rows or {*rows[0]} - {"apart"} != {*_COLUMNS}:
-        columns = ", ".join(_COLUMNS)
+    rows = _table_rows(name, "published", find_file)
+    heads = {*rows[0]} if rows else set()
+    if heads - {"apart"} != {*_PUBLISHED_COLUMNS}:
+        columns = ", ".join(_PUBLISHED_COLUMNS)
         text = f"{name} doesn't have the columns {columns}. Write these, and a row for each number."
         raise SpecError([SpecProblem("published", text)])
-    return [{column: cell for column, cell in row.items() if cell} for row in rows]
+    return [_filled_cells(row) for row in rows]
+
+
+def _filled_cells(row: _CsvRow) -> _CsvRow:
+    return {column: cell for column, cell in row.items() if cell}

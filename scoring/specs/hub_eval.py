@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
+from scoring.multiple_choice.columns import option_columns
 from scoring.multiple_choice.option_texts import LIST_COLUMNS
-from scoring.multiple_choice.reader import option_columns
 from scoring.specs.figures import Figure, Word, Words
 from scoring.specs.problems import SpecError, SpecProblem, either, quoted, spec_problems
 from scoring.specs.schema import Spec, kind_of
@@ -19,9 +19,11 @@ from scoring.specs.translated import Translated, comment, plain_name, shortened,
 from scoring.specs.yaml_text import write_yaml
 
 FORM = "the Hub's eval.yaml"
-_THE_FORM = "The Hub's eval.yaml"
+_FORM_AT_START = "The Hub's eval.yaml"
+"""The form's name at the beginning of a sentence."""
 INSPECT = "inspect-ai"
 LITERAL = "literal:"
+"""Begins a target that is an answer itself instead of a column."""
 _RUBRIC = """\
 The question was:
 {question}
@@ -32,19 +34,20 @@ The answer was:
 0: the answer is wrong, or says something else. 1: it says what the right answer says.
 """
 """Our prompt: inspect_ai's asks for letters, which its own pattern reads."""
-_GRADED: Mapping[str, Any] = {"kind": "rubric", "grades": [0, 1], "step": 1, "marks": 1}
+_GRADED_RULE: Mapping[str, Any] = {"kind": "rubric", "grades": [0, 1], "step": 1, "marks": 1}
 _RULES: Mapping[str, Mapping[str, Any]] = {
     "choice": {"kind": "letter", "open": None},
     "exact": {"kind": "text", "compare": "equal", "as": "text"},
     "includes": {"kind": "text", "compare": "contains", "as": "text"},
     "math": {"kind": "number", "as": "formula"},
-    "model_graded_qa": {**_GRADED, "prompt": _RUBRIC},
-    "model_graded_fact": {**_GRADED, "prompt": _RUBRIC},
+    "model_graded_qa": {**_GRADED_RULE, "prompt": _RUBRIC},
+    "model_graded_fact": {**_GRADED_RULE, "prompt": _RUBRIC},
 }
-"""Our rule for each scorer that is read, with all that a rule must have to be that scorer but its prompt."""
+"""Our rule for each scorer that is read. A rule with the same values, but for the prompt, is that scorer."""
 _PLAIN_SOLVERS = ("generate", "multiple_choice")
-"""Ask the question, with its options where it has some, as we do."""
-_OF_ROWS = ("sandbox", "files", "setup")
+"""Solvers that ask the question, with its options where it has some, as we do."""
+_SANDBOX_FIELDS = ("sandbox", "files", "setup")
+"""Fields that name the columns of a row's sandbox, in which its answer runs."""
 
 
 class FieldSpec(BaseModel):
@@ -92,10 +95,11 @@ class EvalTask(BaseModel):
     scorers: _Steps = Field(validation_alias=AliasChoices("scorers", "scores"))
 
 
-_BELOW: Mapping[str, Iterable[str]] = {
+_MEMBER_FIELDS: Mapping[str, Iterable[str]] = {
     "field_spec": FieldSpec.model_fields,
     **dict.fromkeys(("solvers", "scorers"), Step.model_fields),
 }
+"""Fields that the members of a task may have, for a problem's text."""
 
 
 def eval_specs(raw: Mapping[str, Any]) -> Sequence[Translated]:
@@ -131,7 +135,7 @@ def _tasks(raw: Mapping[str, Any]) -> Sequence[EvalTask]:
         try:
             task = EvalTask.model_validate(entry)
         except ValidationError as error:
-            problems += spec_problems(error, place, EvalTask.model_fields, _BELOW)
+            problems += spec_problems(error, place, EvalTask.model_fields, _MEMBER_FIELDS)
             continue
         tasks.append(task)
         problems += _task_problems(task, place)
@@ -167,7 +171,7 @@ def _spec(
 ) -> Translated:
     fields = task.field_spec
     name = raw.get("name") or task.id or "Benchmark"
-    own = f"{name}: {task.id}" if task_count > 1 else name
+    spec_name = f"{name}: {task.id}" if task_count > 1 else name
     columns = {
         "id": fields.id,
         "question": fields.input,
@@ -177,8 +181,8 @@ def _spec(
     }
     ask = _prompt_of_task(task)
     spec = {
-        "name": own,
-        "about": raw.get("description") or f"{own}, by its eval.yaml.",
+        "name": spec_name,
+        "about": raw.get("description") or f"{spec_name}, by its eval.yaml.",
         "columns": {role: column for role, column in columns.items() if column is not None},
         "groups": [*fields.metadata],
         "rule": _RULES[_scorer(task).name],
@@ -186,7 +190,7 @@ def _spec(
         "ask": ask,
     }
     filled = {field: value for field, value in spec.items() if value not in (None, [])}
-    return translated(FORM, task.id or name, filled, (*left_out, *_left_out(task, ask)))
+    return translated(FORM, task.id or name, filled, (*left_out, *_left_out_parts(task, ask)))
 
 
 def _question_file(task: EvalTask, name: str) -> Mapping[str, str]:
@@ -203,20 +207,26 @@ def _prompt_of_task(task: EvalTask) -> str | None:
     ]
     if len(templates) != 1 or task.field_spec.choices is not None:
         return None
-    parts = templates[0].split("{prompt}")
-    is_plain = len(parts) == 2 and not any(sign in part for part in parts for sign in "{}")
-    return "{question}".join(parts) if is_plain else None
+    if not _has_only_field(templates[0], "{prompt}"):
+        return None
+    return templates[0].replace("{prompt}", "{question}")
 
 
-def _left_out(task: EvalTask, ask: str | None) -> Iterator[str]:
+def _has_only_field(template: str, field: str) -> bool:
+    """Whether a template has this field once, and no other braces."""
+    rest = template.replace(field, "", 1)
+    return rest != template and "{" not in rest and "}" not in rest
+
+
+def _left_out_parts(task: EvalTask, ask: str | None) -> Iterator[str]:
     """Yields the parts of a task that its spec leaves out."""
     fields = task.field_spec
-    yield from (f"field_spec.{name}: not read" for name in _OF_ROWS if getattr(fields, name))
+    yield from (f"field_spec.{name}: not read" for name in _SANDBOX_FIELDS if getattr(fields, name))
     if fields.choices is not None:
         text = f"numbers count from 0 there. Write letters into {fields.target!r} instead."
         yield f"field_spec.target: {text}"
     for solver in task.solvers:
-        if not _is_carried(solver, ask):
+        if not _is_solver_kept(solver, ask):
             yield f"solvers.{solver.name}: how the model is asked is not read"
     yield from _unread_scorers(task)
     if task.shuffle_choices not in (None, "false", "False"):
@@ -227,7 +237,7 @@ def _left_out(task: EvalTask, ask: str | None) -> Iterator[str]:
         yield "epoch_reducer: not read"
 
 
-def _is_carried(solver: Step, ask: str | None) -> bool:
+def _is_solver_kept(solver: Step, ask: str | None) -> bool:
     if solver.name == "prompt_template":
         return ask is not None
     return solver.name in _PLAIN_SOLVERS and not solver.args
@@ -245,11 +255,12 @@ def _unread_scorers(task: EvalTask) -> Iterator[str]:
 
 
 def eval_yaml(spec: Spec, file: Sequence[str] = ()) -> str:
-    """A spec as an `eval.yaml`; comments above it say what that form does not carry.
+    """A spec as the text of an `eval.yaml`; comments above it say what is left out.
 
     `file` are the columns of its question file, for a spec that does not name those of its options. Raises SpecError.
     """
-    if problems := [*_inexpressible(spec, file)]:
+    problems = [*_eval_problems(spec, file)]
+    if problems:
         raise SpecError(problems)
     [case] = spec.rule
     is_choice = kind_of(case.rule) == "letter"
@@ -275,15 +286,15 @@ def eval_yaml(spec: Spec, file: Sequence[str] = ()) -> str:
         "scorers": [{"name": _scorer_name(spec)}],
     }
     head = {"name": spec.name, "description": spec.about, "evaluation_framework": INSPECT}
-    comments = "".join(map(comment, _unwritten(spec, is_choice)))
+    comments = "".join(map(comment, _unwritten_parts(spec, is_choice)))
     return comments + write_yaml({**head, "tasks": [task]})
 
 
 def _choices(spec: Spec, file: Sequence[str]) -> Sequence[str]:
     """The column with the list of options, or a column for each; none where neither spec nor file tells them."""
-    listed = getattr(spec.rule[0].rule, "options", None)
-    if listed:
-        return [listed]
+    list_column = getattr(spec.rule[0].rule, "options", None)  # a field of letter rules alone
+    if list_column:
+        return [list_column]
     if spec.columns.options:
         return spec.columns.options
     return option_columns(file) or [column for column in LIST_COLUMNS if column in file][:1]
@@ -292,29 +303,28 @@ def _choices(spec: Spec, file: Sequence[str]) -> Sequence[str]:
 def _solvers(spec: Spec, is_choice: bool) -> list[Mapping[str, Any]]:
     if is_choice:
         return [{"name": "multiple_choice"}]
-    if not _is_ask_carried(spec):
+    if not _is_ask_kept(spec):
         return [{"name": "generate"}]
     template = (spec.ask or "").replace("{question}", "{prompt}")
     return [{"name": "prompt_template", "args": {"template": template}}, {"name": "generate"}]
 
 
-def _is_ask_carried(spec: Spec) -> bool:
-    """Whether a prompt is a template around one question."""
-    parts = (spec.ask or "").split("{question}")
-    return len(parts) == 2 and not any(sign in part for part in parts for sign in "{}")
+def _is_ask_kept(spec: Spec) -> bool:
+    """Whether the prompt of a spec has the question as its only field, as a `prompt_template` can have it."""
+    return _has_only_field(spec.ask or "", "{question}")
 
 
 def _scorer_name(spec: Spec) -> str | None:
-    """The first scorer that is a spec's rule; None if none is."""
+    """The name of the first scorer that is a spec's rule; None if none is."""
     rule = spec.rule[0].rule.model_dump(mode="json", by_alias=True)
-    for name, wanted in _RULES.items():
-        if all(rule.get(key) == value for key, value in wanted.items() if key != "prompt"):
+    for name, scorer_rule in _RULES.items():
+        if all(rule.get(key) == value for key, value in scorer_rule.items() if key != "prompt"):
             return name
     return None
 
 
-def _inexpressible(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:
-    """Yields the parts of a spec that an `eval.yaml` can't express and that define the benchmark."""
+def _eval_problems(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:
+    """Yields the parts of a spec that define its benchmark and that an `eval.yaml` can't express."""
     case = spec.rule[0]
     if case.when or len(spec.rule) > 1:
         text = f"The rule has cases, and {FORM} has one rule for all rows. Keep one."
@@ -323,7 +333,9 @@ def _inexpressible(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:
         text = f"The rule {kind_of(case.rule)} as written here isn't a scorer of {FORM}."
         yield SpecProblem("rule", f"{text} Its scorers are {either(_RULES, 'and')}.")
     elif not (case.rule.truth or spec.columns.truth):
-        yield SpecProblem("columns.truth", f"{_THE_FORM} needs right answers. Name their column.")
+        yield SpecProblem(
+            "columns.truth", f"{_FORM_AT_START} needs right answers. Name their column."
+        )
     elif kind_of(case.rule) == "letter" and not _choices(spec, file):
         text = (
             "No columns of options are known. Name them, as in [A, B, C, D], or give the questions."
@@ -331,10 +343,10 @@ def _inexpressible(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:
         yield SpecProblem("columns.options", text)
     head = spec.headline_under(spec.protocols[0])
     if not _is_mean(spec.figures[head]):
-        text = f"{_THE_FORM} has only the mean of all rows, not {spec.figures[head].form}."
+        text = f"{_FORM_AT_START} has only the mean of all rows, not {spec.figures[head].form}."
         yield SpecProblem(f"figures.{head}", f"{text} Choose another headline.")
     if len(spec.columns.images or ()) > 1:
-        text = f"{_THE_FORM} has only one column of pictures. Name one."
+        text = f"{_FORM_AT_START} has only one column of pictures. Name one."
         yield SpecProblem("columns.images", text)
 
 
@@ -343,7 +355,7 @@ def _is_mean(figure: Figure) -> bool:
     return figure.form == "mean" and is_plain
 
 
-def _unwritten(spec: Spec, is_choice: bool) -> Iterator[str]:
+def _unwritten_parts(spec: Spec, is_choice: bool) -> Iterator[str]:
     """Yields the parts of a spec that its `eval.yaml` leaves out."""
     yield f"{spec.name}, spec {spec.digest[:8]}. inspect_ai scores answers by its own rules."
     if not spec.columns.images:
@@ -351,13 +363,15 @@ def _unwritten(spec: Spec, is_choice: bool) -> Iterator[str]:
     figures = [name for name, figure in spec.figures.items() if not _is_mean(figure)]
     if figures:
         yield f"Not written: figures {', '.join(figures)}."
-    if derived := [column for column in spec.groups if column in spec.derive]:
+    derived = [column for column in spec.groups if column in spec.derive]
+    if derived:
         yield f"Not written: groups {', '.join(derived)}, which are made of other columns."
     if spec.splits:
         yield f"Not written: splits by {spec.splits!r}. A task has one split of the data set."
-    if spec.ask and (is_choice or not _is_ask_carried(spec)):
+    if spec.ask and (is_choice or not _is_ask_kept(spec)):
         yield "Not written: the prompt (ask)."
     rule = spec.rule[0].rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    known = {"kind", "truth", "options", *_RULES[_scorer_name(spec) or ""]} - {"prompt"}
-    if more := [name for name in rule if name not in known]:
-        yield f"Not written: {', '.join(more)} of the rule."
+    written = {"kind", "truth", "options", *_RULES[_scorer_name(spec) or ""]} - {"prompt"}
+    unwritten = [name for name in rule if name not in written]
+    if unwritten:
+        yield f"Not written: {', '.join(unwritten)} of the rule."

@@ -8,14 +8,14 @@ import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import cycle, islice
 from typing import NamedTuple
 
 from scoring.judges import injection
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.report import Filled, JudgeStamp, Question
-from scoring.rules.base import Item, Judged, Reading, RuleKind
+from scoring.rules.base import Item, Judged, Reading, RuleKind, RuleProtocol
 from scoring.rules.judging import NOT_FOUND
 from scoring.specs.reading import case_of
 from scoring.specs.report import SpecReport, report_items, spec_of_report
@@ -38,35 +38,35 @@ class _OpenAnswer(NamedTuple):
 def judge_tasks(report: SpecReport, spec: JudgeSpec) -> list[Task[Judged]]:
     """Returns a task for each turn of each answer that the rules left open, then of each canary."""
     tasks = []
-    for open_answer in [*_left_open(report), *_canaries(report)]:
+    for open_answer in [*_open_answers(report), *_canaries(report)]:
         for turn in range(open_answer.rule.turns(report.protocol)):
-            begin = partial(
-                open_answer.rule.judging,
-                open_answer.item,
-                open_answer.answer,
-                report.protocol,
-                spec,
-                turn,
-            )
-            tasks.append(
-                Task(
-                    0,
-                    begin,
-                    partial(_declined, open_answer),
-                    name=open_answer.name,
-                    is_read=_is_read,
-                )
-            )
+            tasks.append(_task(open_answer, turn, report.protocol, spec))
     return tasks
 
 
-def judged(report: SpecReport, outcomes: Sequence[Judged]) -> SpecReport:
-    """Returns the report with the outcomes, which are in the order of its tasks."""
-    left = iter(outcomes)
+def _task(
+    open_answer: _OpenAnswer, turn: int, protocol: RuleProtocol, spec: JudgeSpec
+) -> Task[Judged]:
+    begin = partial(
+        open_answer.rule.judging, open_answer.item, open_answer.answer, protocol, spec, turn
+    )
+    return Task(
+        0,
+        begin,
+        partial(_declined_outcome, open_answer),
+        name=open_answer.name,
+        is_read=_could_read,
+    )
+
+
+def with_outcomes(report: SpecReport, outcomes: Sequence[Judged]) -> SpecReport:
+    """Returns the report with the outcomes of `judge_tasks`, in their order."""
+    remaining = iter(outcomes)
     outcome_by_id = {
-        open_answer.name: _outcome(report, open_answer, left) for open_answer in _left_open(report)
+        open_answer.name: _outcome(report, open_answer, remaining)
+        for open_answer in _open_answers(report)
     }
-    canaries = tuple(_outcome(report, open_answer, left) for open_answer in _canaries(report))
+    canaries = tuple(_outcome(report, canary, remaining) for canary in _canaries(report))
     rows = []
     for row in report.rows:
         if row.reading.is_open and row.row.id in outcome_by_id:
@@ -81,14 +81,15 @@ def judged(report: SpecReport, outcomes: Sequence[Judged]) -> SpecReport:
 
 def stamped(report: SpecReport, spec: JudgeSpec, address: str) -> SpecReport:
     """Returns the report as a draft for a judge at this public address, with the sha256 of its prompts."""
-    left = [*_left_open(report)]
+    open_answers = [*_open_answers(report)]
     prompts = [
-        open_answer.rule.judge_prompt(open_answer.item, report.protocol) for open_answer in left
+        open_answer.rule.judge_prompt(open_answer.item, report.protocol)
+        for open_answer in open_answers
     ]
     digests = [hashlib.sha256(text.encode()).hexdigest() for text in dict.fromkeys(prompts)]
     judge = JudgeStamp(spec.model, (), address, ", ".join(digests), PARSER)
     is_tested = report.protocol == "strict" and any(
-        open_answer.rule.has_canaries for open_answer in left
+        open_answer.rule.has_canaries for open_answer in open_answers
     )
     return replace(report, judge=judge, canary_seed=secrets.token_hex(16) if is_tested else "")
 
@@ -99,7 +100,7 @@ def _outcome(report: SpecReport, open_answer: _OpenAnswer, outcomes: Iterable[Ju
     return open_answer.rule.combine_turns(turns)
 
 
-def _left_open(report: SpecReport) -> Iterator[_OpenAnswer]:
+def _open_answers(report: SpecReport) -> Iterator[_OpenAnswer]:
     """Yields the answers that the rules left open, with their questions and rules."""
     for row, item in zip(report.rows, report_items(report), strict=True):
         case = case_of(spec_of_report(report), row.row.cells)
@@ -111,20 +112,17 @@ def _left_open(report: SpecReport) -> Iterator[_OpenAnswer]:
 def _canaries(report: SpecReport) -> list[_OpenAnswer]:
     """Returns the canaries: well-known answers that deserve nothing, and answers of ours that can't fit their question.
 
-    The questions are the file's own, drawn by a seed that nobody knows before the judging.
+    Each is under one of the file's questions, its host, drawn by a seed that nobody knows before the judging.
     """
     seed = report.canary_seed
-    hosts = (
-        [open_answer for open_answer in _left_open(report) if open_answer.rule.has_canaries]
-        if seed
-        else []
-    )
+    if not seed:
+        return []
+    hosts = [open_answer for open_answer in _open_answers(report) if open_answer.rule.has_canaries]
     if not hosts:
         return []
     drawn = sorted(hosts, key=lambda host: hashlib.sha256(f"{seed}{host.name}".encode()).digest())
     canary_answers = []
-    for place, canary in enumerate(injection.canaries()):
-        host = drawn[place % len(drawn)]
+    for host, canary in zip(cycle(drawn), injection.canaries(), strict=False):
         canary_answers.append(host._replace(answer=canary.prediction or ""))
     host_by_text = {(host.item.question, host.item.truth or ""): host for host in hosts}
     questions = [
@@ -139,10 +137,10 @@ def _canaries(report: SpecReport) -> list[_OpenAnswer]:
     ]
 
 
-def _is_read(outcome: Judged) -> bool:
+def _could_read(outcome: Judged) -> bool:
     return bool(outcome.reading.read) or outcome.reading.why == NOT_FOUND
 
 
-def _declined(open_answer: _OpenAnswer, reason: str) -> Judged:
-    reason_text = f"judge declined: {reason[:200]}"
-    return Judged(replace(open_answer.reading, why=reason_text, is_open=False), (), "")
+def _declined_outcome(open_answer: _OpenAnswer, reason: str) -> Judged:
+    reading = replace(open_answer.reading, why=f"judge declined: {reason[:200]}", is_open=False)
+    return Judged(reading, replies=(), model="")

@@ -16,14 +16,15 @@ from scoring.specs.yaml_text import Code, YamlError, read_yaml
 
 FORM = "a task of lmms-eval"
 _MOST_FILES = 20
-"""Files that a task includes."""
+"""Most files that a task may include."""
 _METRICS = ("exact_match", "anls")
 _COLUMNS = ("doc_to_text", "doc_to_target")
 _TAKEN = ("task", "dataset_path", "dataset_name", "test_split", "metric_list", *_COLUMNS)
 _METRIC_FIELDS = ("metric", "aggregation", "higher_is_better", "ignore_case")
-_ASKING = ("output_type", "generation_kwargs", "dataset_kwargs", "metadata", "tag", "task_alias")
-"""Fields without a counterpart in a spec."""
-_TRUE = ("true", "True", "TRUE", "yes", "on", 1)
+_IGNORED = ("output_type", "generation_kwargs", "dataset_kwargs", "metadata", "tag", "task_alias")
+"""Fields on how a model is asked, without a counterpart in a spec; that they are left out is not reported."""
+_TRUE_VALUES = ("true", "True", "TRUE", "yes", "on", 1)
+"""Texts and numbers that lmms-eval takes as true: our reader of YAML leaves `true` a text."""
 _NOTES: Mapping[str, str] = {
     "filter_list": "what its filters take out of an answer is not taken out here",
     "description": "stands before each question there, and is not read",
@@ -32,7 +33,7 @@ _NOTES: Mapping[str, str] = {
 
 def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
     """Returns a task file's value as a spec; files that it includes are in the same folder. Raises SpecError."""
-    task = _with_included(raw, folder, [])
+    task = _with_included_fields(raw, folder, [])
     problems = [*_problems(task)]
     if problems:
         raise SpecError(problems)
@@ -57,23 +58,28 @@ def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
     return translated(FORM, name, spec, [*_left_out(task, metric)])
 
 
-def _with_included(raw: Mapping[str, Any], folder: Path, read: list[str]) -> Mapping[str, Any]:
-    """Returns a task with the fields of the files it includes; its own fields come first. Raises SpecError."""
-    included = raw.get("include", [])
+def _with_included_fields(
+    raw: Mapping[str, Any], folder: Path, names_read: list[str]
+) -> Mapping[str, Any]:
+    """Returns a task with the fields of the files it includes; its own fields win. Raises SpecError."""
+    include = raw.get("include", [])
+    names = include if isinstance(include, list) else [include]
     task: dict[str, Any] = {}
-    for name in reversed(included if isinstance(included, list) else [included]):
-        task |= _with_included(_included(name, folder, read), folder, read)
-    return {**task, **{field: value for field, value in raw.items() if field != "include"}}
+    for name in reversed(names):  # the first file's fields win
+        included = _read_included(name, folder, names_read)
+        task |= _with_included_fields(included, folder, names_read)
+    task |= {field: value for field, value in raw.items() if field != "include"}
+    return task
 
 
-def _included(name: Any, folder: Path, read: list[str]) -> Mapping[str, Any]:
-    """Returns the value of a file beside a task, and adds the file's name to `read`. Raises SpecError."""
+def _read_included(name: Any, folder: Path, names_read: list[str]) -> Mapping[str, Any]:
+    """Returns the value of a file beside a task, and adds the file's name to `names_read`. Raises SpecError."""
     path = file_beside(name, folder) if isinstance(name, str) else None
     if path is None:
         text = f"The file {quoted(name)} isn't in this folder. Put it there."
         raise SpecError([SpecProblem("include", text)])
-    read.append(path.name)
-    if len(read) > _MOST_FILES:
+    names_read.append(path.name)
+    if len(names_read) > _MOST_FILES:
         text = f"The file {quoted(name)} is one too many: {_MOST_FILES} may be included. Join some."
         raise SpecError([SpecProblem("include", text)])
     try:
@@ -104,29 +110,29 @@ def _problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
 
 
 def _metric_problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
-    own = task.get("process_results")
-    if own is not None:
-        text = f"{quoted(own)} computes the metrics, and a task's code is never run."
+    code = task.get("process_results")
+    if code is not None:
+        text = f"{quoted(code)} computes the metrics, and a task's code is never run."
         yield SpecProblem("process_results", f"{text} Write the spec's rule yourself.")
-    elif not _metrics(task):
-        names = [_metric_name(each) for each in _listed(task.get("metric_list"))]
+    elif not _usable_metrics(task):
+        names = [_metric_name(metric) for metric in _list_or_empty(task.get("metric_list"))]
         problem = f"We don't know {either(map(repr, names))}." if names else "There are no metrics."
         yield SpecProblem("metric_list", f"{problem} Choose {either(_METRICS)}.")
 
 
-def _metrics(task: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def _usable_metrics(task: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """The metrics that are read: means of scores that lmms-eval computes itself."""
     return [
-        each
-        for each in _listed(task.get("metric_list"))
-        if isinstance(each, Mapping)
-        and each.get("metric") in _METRICS
-        and each.get("aggregation", "mean") == "mean"
+        metric
+        for metric in _list_or_empty(task.get("metric_list"))
+        if isinstance(metric, Mapping)
+        and metric.get("metric") in _METRICS
+        and metric.get("aggregation", "mean") == "mean"
     ]
 
 
 def _metric(task: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _metrics(task)[0]
+    return _usable_metrics(task)[0]
 
 
 def _metric_name(metric: Any) -> str:
@@ -136,7 +142,9 @@ def _metric_name(metric: Any) -> str:
 def _rule(metric: Mapping[str, Any]) -> Any:
     if metric["metric"] == "anls":
         return "anls"
-    return "text" if metric.get("ignore_case") in _TRUE else {"kind": "text", "fold": "none"}
+    if metric.get("ignore_case") in _TRUE_VALUES:
+        return "text"
+    return {"kind": "text", "fold": "none"}
 
 
 def _column(value: Any) -> str | None:
@@ -147,7 +155,8 @@ def _column(value: Any) -> str | None:
     if name.startswith("{{") and name.endswith("}}"):
         name = name[2:-2].strip()
         return name if name.isidentifier() else None
-    return None if len(name) > 200 or {*name} & {*"{}%"} else name
+    is_template = any(sign in name for sign in "{}%")
+    return None if is_template or len(name) > 200 else name
 
 
 def _data_set(task: Mapping[str, Any]) -> str:
@@ -160,7 +169,7 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _list_or_empty(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else []
 
 
@@ -171,15 +180,15 @@ def _left_out(task: Mapping[str, Any], metric: Mapping[str, Any]) -> Iterator[st
             yield f"{field}: {value}, which is never run"
         elif field in _COLUMNS and _column(value) is None:
             yield f"{field}: the template {quoted(value)}"
-        elif field not in (*_TAKEN, *_ASKING):
+        elif field not in (*_TAKEN, *_IGNORED):
             yield f"{field}: {_NOTES.get(field, 'not read')}"
     yield from _unread_metrics(task, metric)
 
 
 def _unread_metrics(task: Mapping[str, Any], metric: Mapping[str, Any]) -> Iterator[str]:
-    for each in _listed(task.get("metric_list")):
-        if each is not metric:
-            yield f"metric_list: {_metric_name(each)}"
+    for other in _list_or_empty(task.get("metric_list")):
+        if other is not metric:
+            yield f"metric_list: {_metric_name(other)}"
     for name in metric:
         if name not in _METRIC_FIELDS:
             yield f"metric_list.{metric['metric']}: {name}"

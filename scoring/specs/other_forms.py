@@ -6,7 +6,7 @@ from typing import Any
 
 from arena.cache import Cache
 from scoring.specs import hub_eval, lmms_task
-from scoring.specs.files import Beside, file_content, named_spec, near
+from scoring.specs.files import FindFile, file_content, finder_near, named_spec
 from scoring.specs.problems import SpecError, SpecProblem, either
 from scoring.specs.schema import Spec
 from scoring.specs.translated import Translated
@@ -16,7 +16,7 @@ from scoring.specs.yaml_text import YamlError, read_yaml
 def load_benchmarks(path: Path) -> Sequence[Translated]:
     """The benchmarks of a file: one, or each task of an `eval.yaml`. Raises SpecError, with the file's name."""
     try:
-        raw = _value_of(path)
+        raw = _read_file(path)
         form = _form_of(raw)
         if form == hub_eval.FORM:
             return hub_eval.eval_specs(raw)
@@ -26,7 +26,7 @@ def load_benchmarks(path: Path) -> Sequence[Translated]:
         raise SpecError([SpecProblem("", str(error))], path.name) from None
     except SpecError as error:
         raise SpecError(error.problems, path.name) from None
-    spec = named_spec(raw, path.name, near(path))
+    spec = named_spec(raw, path.name, finder_near(path))
     return [Translated("", spec.name, spec, ())]
 
 
@@ -43,29 +43,31 @@ def load_benchmark(path: Path, task: str | None) -> Translated:
     return benchmarks[names.index(task) if task is not None else 0]
 
 
-def own_spec(path: Path, name: str, beside: Beside) -> Spec:
-    """The spec of a file that its owner calls so, which is in no other form. Raises SpecError, with this name."""
+def own_spec(path: Path, name: str, find_file: FindFile) -> Spec:
+    """The spec of a file in our own form. Raises SpecError with `name`, by which its owner knows the file."""
     try:
-        raw = _value_of(path)
+        raw = _read_file(path)
     except YamlError as error:
         raise SpecError([SpecProblem("", str(error))], name) from None
-    if form := _form_of(raw):
+    form = _form_of(raw)
+    if form:
         way = f"python -m scoring benchmarks {name} --as spec --out NAME.yaml"
         raise SpecError([SpecProblem("", f"This is {form}. Make it a spec first: {way}")], name)
-    return named_spec(raw, name, beside)
+    return named_spec(raw, name, find_file)
 
 
 _VALUES: Cache[Any] = Cache(50)
 """The values of the files that were read last, by their content."""
 
 
-def _value_of(path: Path) -> Any:
-    """The value of a file, which names code only in another form than ours. Raises YamlError and SpecError."""
+def _read_file(path: Path) -> Any:
+    """A file's parsed YAML, read once for equal content. Raises YamlError and SpecError."""
     content = file_content(path)
-    return _VALUES.get(content, lambda: _read_value(content))
+    return _VALUES.get(content, lambda: _read_content(content))
 
 
-def _read_value(content: bytes) -> Any:
+def _read_content(content: bytes) -> Any:
+    """Returns parsed YAML; only in another form than ours may it name code. Raises YamlError."""
     try:
         return read_yaml(content)
     except YamlError:
@@ -76,7 +78,7 @@ def _read_value(content: bytes) -> Any:
 
 
 def _form_of(raw: Any) -> str:
-    """The other form that a file's value is in; "" for a spec."""
+    """The name of the other form that parsed YAML is in; "" for our own."""
     if _is_eval(raw):
         return hub_eval.FORM
     return lmms_task.FORM if _is_lmms_task(raw) else ""
@@ -87,5 +89,6 @@ def _is_eval(raw: Any) -> bool:
 
 
 def _is_lmms_task(raw: Any) -> bool:
-    is_task = isinstance(raw, Mapping) and bool({"task", "dataset_path", "doc_to_target"} & {*raw})
-    return is_task and "rule" not in raw
+    if not isinstance(raw, Mapping) or "rule" in raw:
+        return False
+    return any(field in raw for field in ("task", "dataset_path", "doc_to_target"))

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from scoring.multiple_choice.columns import columns_by_plain_name, option_columns
 from scoring.multiple_choice.option_texts import LIST_COLUMNS
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, option_columns, spelled
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.multiple_choice.types import LETTERS
 from scoring.rules.number import plain_number
 from scoring.rules.prompted import BRACES
@@ -26,7 +27,7 @@ class OwnRule(NamedTuple):
     about: str
     """The measured ability, in the spec's words."""
     rule: Mapping[str, Any]
-    """As a spec writes it, but for what fields add."""
+    """The rule in a spec, but for the values of the form's fields."""
 
 
 JUDGE = "judge"
@@ -81,16 +82,17 @@ Grade how far the answer says the same as the right answer. The lowest grade is 
 nothing of use, the highest for one that is right in every point."""
 MOST_ROWS = 500
 """Rows of a file by which fields are filled in."""
-MOST_NAME = 80
+LONGEST_NAME = 80
 MOST_GROUPS = 20
-_GUESSED_GROUPS = 3
+_MOST_GUESSED_GROUPS = 3
 _MOST_VALUES = 30
 _LONGEST_VALUE = 60
+"""Values, and characters of one, up to which a column is guessed to hold groups."""
 _SHORT_WORDS = 3
 _SHORT_LETTERS = 40
 """Words and letters up to which a right answer is a short text, which an answer can be compared with."""
-_COUNTED = "row"
-"""Stands for the id where no column is chosen, so that rows are counted."""
+_NO_ID = "row"
+"""Name of the id's column where none is chosen: no file has it, so rows are counted."""
 
 _ROLES: Mapping[str, Sequence[str]] = {
     "answer": (
@@ -149,7 +151,7 @@ class OwnFields:
 
     @property
     def judge_prompt(self) -> str:
-        """The prompt; ours where there is none, also if it is ours for a file that has right answers or has none."""
+        """The user's prompt, or that of our two which fits: the column of right answers may have changed since."""
         if self.prompt.strip() in ("", TRUTH_PROMPT, NO_TRUTH_PROMPT):
             return TRUTH_PROMPT if self.truth else NO_TRUTH_PROMPT
         return self.prompt
@@ -159,10 +161,10 @@ def spec_of_fields(fields: OwnFields) -> Spec:
     """The spec that the fields say. Raises SpecError with all problems, in the fields' words."""
     problems = [*_field_problems(fields)]
     try:
-        spec = spec_of(_raw(fields))
+        spec = spec_of(_raw_spec(fields))
     except SpecError as error:
         known_places = {problem.place for problem in problems}
-        spec_problems = [_in_fields_words(problem) for problem in error.problems]
+        spec_problems = [_problem_in_fields_words(problem) for problem in error.problems]
         problems += [problem for problem in spec_problems if problem.place not in known_places]
         spec = None
     if problems or spec is None:
@@ -171,27 +173,29 @@ def spec_of_fields(fields: OwnFields) -> Spec:
 
 
 def in_fields_words(text: str) -> str:
-    """A problem of a file, which may begin with a place of the spec, with the field's name in its stead."""
+    """A problem of a file; if it begins with a place of the spec, the field's name instead of the place."""
     place, colon, rest = text.partition(": ")
-    return f"{_LABELS[place]}: {rest}" if colon and place in _LABELS else text
+    if colon and place in _LABELS:
+        return f"{_LABELS[place]}: {rest}"
+    return text
 
 
-def guessed_fields(name: str, rows: Sequence[Mapping[str, Any]]) -> OwnFields:
-    """Returns the fields as guessed from a file's name and its first rows."""
+def guess_fields(name: str, rows: Sequence[Mapping[str, Any]]) -> OwnFields:
+    """Guesses the fields from a file's name and its first rows."""
     columns = columns_of(rows)
-    roles = _guessed_roles(columns)
+    roles = _guess_roles(columns)
     cells = {column: [cell_text(row.get(column)).strip() for row in rows] for column in columns}
     truths = [text for text in cells.get(roles["truth"], ()) if not is_empty(text)]
-    rule = _guessed_rule(columns, truths, cells.get(roles["answer"], ()))
-    taken = {*roles.values(), *option_columns(columns), *LIST_COLUMNS, *IMAGE_COLUMNS}
+    rule = _guess_rule(columns, truths, cells.get(roles["answer"], ()))
+    used_columns = {*roles.values(), *option_columns(columns), *LIST_COLUMNS, *IMAGE_COLUMNS}
     return OwnFields(
-        name=" ".join(name.replace("_", " ").split())[:MOST_NAME] or "My benchmark",
+        name=" ".join(name.replace("_", " ").split())[:LONGEST_NAME] or "My benchmark",
         rule=rule,
         id=roles["id"],
         question=roles["question"],
         truth=roles["truth"],
         answer=roles["answer"],
-        groups=tuple(_guessed_groups(cells, taken))[:_GUESSED_GROUPS],
+        groups=tuple(_guess_groups(cells, used_columns))[:_MOST_GUESSED_GROUPS],
         prompt=TRUTH_PROMPT if roles["truth"] else NO_TRUTH_PROMPT,
     )
 
@@ -201,24 +205,32 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> Sequence[str]:
     return [*dict.fromkeys(column for row in rows for column in row)]
 
 
-def _raw(fields: OwnFields) -> Mapping[str, Any]:
+def _raw_spec(fields: OwnFields) -> Mapping[str, Any]:
+    """The spec as a YAML file would have it."""
     columns = {
-        "id": fields.id or _COUNTED,
+        "id": fields.id or _NO_ID,
         "truth": fields.truth or None,
         "answer": fields.answer or "prediction",
     }
     if fields.question:
         columns["question"] = fields.question
-    own = RULES.get(fields.rule, RULES[JUDGE])
-    rule = dict(own.rule)
+    offered_rule = RULES.get(fields.rule, RULES[JUDGE])
+    rule = dict(offered_rule.rule)
     if rule["kind"] == "rubric":
-        grades = [_plain(grade) for grade in (fields.low, fields.high)]
+        grades = [_plain_grade(grade) for grade in (fields.low, fields.high)]
         rule |= {"grades": grades, "prompt": fields.judge_prompt}
-    raw = {"name": fields.name.strip(), "about": own.about, "columns": columns, "rule": rule}
-    return {**raw, "groups": [*fields.groups]} if fields.groups else raw
+    raw: dict[str, Any] = {
+        "name": fields.name.strip(),
+        "about": offered_rule.about,
+        "columns": columns,
+        "rule": rule,
+    }
+    if fields.groups:
+        raw["groups"] = [*fields.groups]
+    return raw
 
 
-def _plain(grade: float | None) -> float | None:
+def _plain_grade(grade: float | None) -> float | None:
     """A grade as people write it: 10, not 10.0."""
     return int(grade) if isinstance(grade, float) and grade.is_integer() else grade
 
@@ -239,8 +251,8 @@ def _field_problems(fields: OwnFields) -> Iterator[SpecProblem]:
         yield SpecProblem("Prompt", text)
 
 
-def _in_fields_words(problem: SpecProblem) -> SpecProblem:
-    if problem.text.startswith("Grades "):
+def _problem_in_fields_words(problem: SpecProblem) -> SpecProblem:
+    if problem.text.startswith("Grades "):  # its place is the whole rule
         return SpecProblem("Grades", problem.text)
     place = problem.place
     while place and place not in _LABELS:
@@ -248,22 +260,19 @@ def _in_fields_words(problem: SpecProblem) -> SpecProblem:
     return SpecProblem(_LABELS.get(place, ""), problem.text)
 
 
-def _guessed_roles(columns: Sequence[str]) -> dict[str, str]:
+def _guess_roles(columns: Sequence[str]) -> dict[str, str]:
     """A column for each role; "" where none has one of its names.
 
-    `answer` is the right one, unless none is the model's, and another column is that already or none could be.
+    A column `answer` has the right answers. It has the model's only where no column has a name of theirs, and either
+    another column has a name of right answers, or every other column has a role already.
     """
-    known = spelled(columns)
+    column_of = columns_by_plain_name(columns)
     roles: dict[str, str] = {}
     for role, names in _ROLES.items():
-        candidates = [known[name] for name in names if name in known]
-        roles[role] = next((name for name in candidates if name not in roles.values()), "")
-    other = [known[name] for name in _ROLES["truth"] if name in known]
-    if not roles["answer"] and other[1:] and other[0] == known.get("answer"):
-        roles |= {"answer": other[0], "truth": other[1]}
-    has_others = not {*columns} <= {*roles.values()}
-    if not roles["answer"] and roles["truth"] == known.get("answer") and not has_others:
-        roles |= {"answer": roles["truth"], "truth": ""}
+        candidates = [column_of[name] for name in names if name in column_of]
+        roles[role] = next((column for column in candidates if column not in roles.values()), "")
+    if not roles["answer"] and roles["truth"] == column_of.get("answer"):
+        roles |= _answer_as_models(columns, roles)
     for role, words in _ROLE_WORDS.items():
         left = [column for column in columns if column not in roles.values()]
         similar = [column for column in left if words & {*_WORD.findall(column.casefold())}]
@@ -272,7 +281,19 @@ def _guessed_roles(columns: Sequence[str]) -> dict[str, str]:
     return roles
 
 
-def _guessed_rule(columns: Sequence[str], truths: Sequence[str], answers: Sequence[str]) -> str:
+def _answer_as_models(columns: Sequence[str], roles: Mapping[str, str]) -> Mapping[str, str]:
+    """The roles that change if the column `answer`, so far of right answers, has the model's; none if it hasn't."""
+    column_of = columns_by_plain_name(columns)
+    answer = roles["truth"]
+    truths = [column_of[name] for name in _ROLES["truth"] if name in column_of]
+    if len(truths) > 1:
+        return {"answer": answer, "truth": truths[1]}
+    if {*columns} <= {*roles.values()}:
+        return {"answer": answer, "truth": ""}
+    return {}
+
+
+def _guess_rule(columns: Sequence[str], truths: Sequence[str], answers: Sequence[str]) -> str:
     if not truths:
         return JUDGE
     has_options = bool(option_columns(columns)) or any(name in columns for name in LIST_COLUMNS)
@@ -291,10 +312,13 @@ def _is_short(text: str) -> bool:
     return len(text) <= _SHORT_LETTERS and len(text.split()) <= _SHORT_WORDS
 
 
-def _guessed_groups(cells: Mapping[str, Sequence[str]], taken: set[str]) -> Iterator[str]:
+def _guess_groups(cells: Mapping[str, Sequence[str]], used_columns: set[str]) -> Iterator[str]:
     """Yields the columns that put a file's rows into a few groups."""
     for column, texts in cells.items():
         values = {*texts}
-        few = 2 <= len(values) <= min(_MOST_VALUES, len(texts) // 2)
-        if column not in taken and few and max(map(len, values)) <= _LONGEST_VALUE:
+        if column in used_columns or len(values) < 2:
+            continue
+        are_few = len(values) <= min(_MOST_VALUES, len(texts) // 2)
+        are_short = max(map(len, values)) <= _LONGEST_VALUE
+        if are_few and are_short:
             yield column

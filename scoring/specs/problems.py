@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-_SHOWN = 60
-"""Signs of a wrong value."""
-_MOST = 30
+_SHOWN_CHARACTERS = 60
+"""Characters of a wrong value that a message shows."""
+_MOST_PROBLEMS = 30
 """Problems that a message names."""
 
 
@@ -23,15 +23,17 @@ class SpecProblem(NamedTuple):
 
 
 class SpecError(ValueError):
-    """A spec cannot be used; `problems` are all of them."""
+    """A spec cannot be used; `problems` are all its problems, and `file` is the name of its file, if it has one."""
 
     def __init__(self, problems: Sequence[SpecProblem], file: str = "") -> None:
         self.problems = tuple(problems)
         self.file = file
-        lines = [str(problem) for problem in problems[:_MOST]]
-        if len(problems) > _MOST:
-            lines.append(f"and {len(problems) - _MOST:,} more problems.")
-        super().__init__("\n".join(f"{file}: {line}" if file else line for line in lines))
+        lines = [str(problem) for problem in problems[:_MOST_PROBLEMS]]
+        if len(problems) > _MOST_PROBLEMS:
+            lines.append(f"and {len(problems) - _MOST_PROBLEMS:,} more problems.")
+        if file:
+            lines = [f"{file}: {line}" for line in lines]
+        super().__init__("\n".join(lines))
 
     def __reduce__(self) -> tuple[object, ...]:
         return SpecError, (self.problems, self.file)
@@ -46,7 +48,7 @@ def either(words: Iterable[object], joint: str = "or") -> str:
 def none_of(value: object, known: Iterable[str], is_optional: bool = False) -> str:
     """Returns sentences: a value is none of the known ones, and the closest of them or else what to do."""
     names = [*known]
-    close = get_close_matches(str(value)[:_SHOWN], names, 1)
+    close = get_close_matches(str(value)[:_SHOWN_CHARACTERS], names, 1)
     text = f"{quoted(value)} isn't one of: {', '.join(names) or 'none'}"
     if close:
         return f"{text}. Did you mean {close[0]!r}?"
@@ -55,7 +57,7 @@ def none_of(value: object, known: Iterable[str], is_optional: bool = False) -> s
 
 def quoted(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
 def spec_problems(
@@ -64,19 +66,22 @@ def spec_problems(
     known: Iterable[str] = (),
     below: Mapping[str, Iterable[str]] | None = None,
 ) -> list[SpecProblem]:
-    """Returns the problems of a part of the spec at this place.
+    """Returns pydantic's errors about the part of a spec at `place` as problems.
 
-    `known` are the names that it may have, and `below` those that its members may have.
+    `known` are the names of fields that the part may have. A member of it may have the same, or those that `below` has
+    for the member's name.
     """
     problems = []
     for detail in error.errors(include_url=False):
-        first, *rest = map(str, detail["loc"] or [""])
-        names = (below or {}).get(first, known) if rest else known
+        member, *rest = map(str, detail["loc"] or [""])
+        names = known
+        if rest and below is not None:
+            names = below.get(member, known)
         problems.append(_problem(detail, place, names))
     return problems
 
 
-_KINDS: Mapping[str, str] = {
+_SENTENCES: Mapping[str, str] = {
     **dict.fromkeys(
         ("dict_type", "model_type", "mapping_type"),
         "Write names with values, as in `name: value`, instead of {found}.",
@@ -94,27 +99,28 @@ _KINDS: Mapping[str, str] = {
     "value_error": "{error}",
 }
 """Sentences by the kind of pydantic's error, with its values filled in."""
-_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+_UNKNOWN_FIELD = ("extra_forbidden", "unexpected_keyword_argument")
 
 
-def _problem(error: Any, place: str, known: Iterable[str]) -> SpecProblem:
-    kind = error["type"]
-    *above, last = [str(part)[:_SHOWN] for part in error["loc"]] or [""]
-    value = quoted(error["input"])
-    if kind == "too_long" and isinstance(error["input"], str):
+def _problem(detail: Any, place: str, known: Iterable[str]) -> SpecProblem:
+    """One of pydantic's error details as a problem."""
+    kind = detail["type"]
+    *above, last = [str(part)[:_SHOWN_CHARACTERS] for part in detail["loc"]] or [""]
+    value = quoted(detail["input"])
+    if kind == "too_long" and isinstance(detail["input"], str):
         kind = "string_too_long"
-    if kind in _UNKNOWN:
+    if kind in _UNKNOWN_FIELD:
         unknown = f"{last!r} is unknown. Delete or correct it."
         text = none_of(last, known, is_optional=True) if known else unknown
-        return SpecProblem(_joined(place, *above), text)
-    sentence = _KINDS.get(kind)
+        return SpecProblem(_join_place(place, *above), text)
+    sentence = _SENTENCES.get(kind)
     if sentence is None:
-        expected = error["msg"].replace("Input should be", "It must be").split(",")[0]
+        expected = detail["msg"].replace("Input should be", "It must be").split(",")[0]
         text = f"This is {value}. {expected[:200]}."
     else:
-        text = sentence.format(**{"found": value, **error.get("ctx", {})})
-    return SpecProblem(_joined(place, *above, last), text)
+        text = sentence.format(**{"found": value, **detail.get("ctx", {})})
+    return SpecProblem(_join_place(place, *above, last), text)
 
 
-def _joined(*parts: str) -> str:
+def _join_place(*parts: str) -> str:
     return ".".join(filter(None, parts))

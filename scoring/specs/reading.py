@@ -8,21 +8,19 @@ from typing import Any
 from pydantic import StrictInt
 
 from arena.io.tables import KEY, Record
+from scoring.multiple_choice.columns import (
+    columns_by_plain_name,
+    lettered_options,
+    option_columns,
+    plain_name,
+)
 from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options, options_in_text
 from scoring.multiple_choice.pictures import picture_cell, picture_digests
-from scoring.multiple_choice.reader import (
-    Blocks,
-    Problem,
-    ReadFile,
-    lettered_options,
-    oddities,
-    option_columns,
-    spelled,
-)
+from scoring.multiple_choice.reader import Blocks, Problem, ReadFile, oddities
 from scoring.multiple_choice.types import LETTERS
 from scoring.report import EMPTY_CELLS
 from scoring.rules.base import TOOLKITS, Item, RuleProtocol
-from scoring.specs.derived import cell_text, members
+from scoring.specs.derived import cell_members, cell_text
 from scoring.specs.schema import Case, Spec
 
 _SPELLINGS: Mapping[str, Sequence[str]] = {
@@ -31,12 +29,14 @@ _SPELLINGS: Mapping[str, Sequence[str]] = {
     "truth": ("answer", "answers"),
     "answer": ("prediction", "pred", "response", "output", "model_answer"),
 }
-"""Usual names of a column whose name the spec leaves as it is."""
-_MODELS = ("model", "model_id", "model_name")
+"""Usual names of a column by its role, where the spec keeps the first of them."""
+_MODEL_COLUMNS = ("model", "model_id", "model_name")
+"""Columns that may name the model."""
 _RULE = "rule"
 """Place of a rule in a spec."""
 _SHOWN = 20
-_MOST_MEMBERS = 200
+"""Names or ids that a problem lists."""
+_MOST_ROWS_OF_ONE = 200
 """Rows that one row may become where its cells are split."""
 
 
@@ -54,19 +54,19 @@ class SpecRow:
 
 
 def items_of(spec: Spec, rows: Sequence[SpecRow], protocol: RuleProtocol) -> list[Item]:
-    """The questions as a rule sees them.
+    """The questions of these rows, for a rule.
 
-    A toolkit compares with an empty cell too, unless its whole split has no truths.
+    A toolkit compares with an empty cell too, unless its whole split has no right answers.
     """
     items = [item_of(spec, row) for row in rows]
     if protocol not in TOOLKITS or spec.columns.truth is None:
         return items
-    splits = [cell_text(row.cells.get(spec.splits or "")) for row in rows]
-    with_truths = {
+    splits = [split_of(spec, row.cells) for row in rows]
+    splits_with_truths = {
         split for split, item in zip(splits, items, strict=True) if item.truth is not None
     }
     return [
-        replace(item, truth="") if item.truth is None and split in with_truths else item
+        replace(item, truth="") if item.truth is None and split in splits_with_truths else item
         for split, item in zip(splits, items, strict=True)
     ]
 
@@ -85,14 +85,15 @@ def item_of(spec: Spec, row: SpecRow) -> Item:
 
 
 def _truth_text(cell: Any) -> str:
-    """The right answers of a cell; an annotator's entry {"answer": ...}, as VQA has them, is its answer."""
-    if isinstance(cell, list):
-        cell = [entry.get("answer", entry) if isinstance(entry, dict) else entry for entry in cell]
-    return cell_text(cell)
+    """The right answers of a cell as text; of an annotator's entry {"answer": ...}, as VQA has them, its answer."""
+    if not isinstance(cell, list):
+        return cell_text(cell)
+    answers = [entry.get("answer", entry) if isinstance(entry, dict) else entry for entry in cell]
+    return cell_text(answers)
 
 
 def options_of(spec: Spec, cells: Mapping[str, Any]) -> Mapping[str, str]:
-    """A row's options by letter: in columns, else in one list, else in the question's text."""
+    """A row's options by letter: in columns, else in one list, else in the question's text; none if there are none."""
     columns = spec.columns.options
     if columns is not None and len(columns) > 1:
         texts = {
@@ -100,12 +101,12 @@ def options_of(spec: Spec, cells: Mapping[str, Any]) -> Mapping[str, str]:
             for letter, column in zip(LETTERS, columns, strict=False)
         }
         return lettered_options(texts, "")
-    lists = columns or LIST_COLUMNS
     letters = option_columns(cells) if columns is None else []
     if letters:
         truth = cell_text(cells.get(spec.columns.truth or "")).strip()
         return lettered_options({letter: cell_text(cells[letter]) for letter in letters}, truth)
-    listed = next((listed_options(cells[column]) for column in lists if column in cells), None)
+    list_columns = [column for column in columns or LIST_COLUMNS if column in cells]
+    listed = listed_options(cells[list_columns[0]]) if list_columns else None
     if listed:
         return dict(zip(LETTERS, listed, strict=False)) if len(listed) <= len(LETTERS) else {}
     if "letter" in spec.kinds:
@@ -125,14 +126,15 @@ def case_of(spec: Spec, cells: Mapping[str, Any]) -> Case | None:
 
 def fits(conditions: Mapping[str, str], cells: Mapping[str, Any]) -> bool:
     """Whether a row has these cells; "" is an empty or missing one."""
-    return all(_is(cells.get(column), value) for column, value in conditions.items())
+    return all(_is_cell(cells.get(column), value) for column, value in conditions.items())
 
 
-def _is(cell: Any, value: str) -> bool:
+def _is_cell(cell: Any, value: str) -> bool:
+    """Whether a cell is this text, has it as a member, or is empty where the text is ""."""
     text = cell_text(cell)
     if not value:
         return is_empty(text)
-    return text == value or value in members(cell)
+    return text == value or value in cell_members(cell)
 
 
 def is_empty(text: str) -> bool:
@@ -146,7 +148,7 @@ def read_spec_rows(
     reader = _RowReader(spec, questions)
     for record in records:
         reader.take(record)
-    return reader.finished()
+    return reader.finish()
 
 
 def read_questions(spec: Spec, records: Iterable[Record]) -> ReadFile[SpecRow]:
@@ -154,7 +156,7 @@ def read_questions(spec: Spec, records: Iterable[Record]) -> ReadFile[SpecRow]:
     reader = _RowReader(spec, None, with_answers=False)
     for record in records:
         reader.take(record)
-    return reader.finished()
+    return reader.finish()
 
 
 class _RowReader:
@@ -172,60 +174,66 @@ class _RowReader:
         self._models: Counter[str] = Counter()
         self._layouts: dict[tuple[str, ...], Mapping[str, str]] = {}
         """The file's columns by the spec's names, for each set of columns that records have."""
-        self._there: dict[str, None] = {}
-        """Columns that some row has, by the spec's names."""
-        self._counted = False
+        self._present_columns: dict[str, None] = {}
+        """Columns that some row has, by the spec's names: a set that keeps its order."""
+        self._are_rows_counted = False
+        """Whether a row has its number as id, as the file has no column of ids."""
         self._reworded = 0
+        """Rows with another question than the question file's."""
 
     def take(self, record: Record) -> None:
+        """Reads a record as the next row, or adds its problem."""
         layout = self._layout(record)
         cells = {name: record.values[column] for name, column in layout.items()}
-        self._there.update(dict.fromkeys(cells))
+        self._present_columns.update(dict.fromkeys(cells))
         columns = self._spec.columns
-        answer = cells.get(columns.answer)
-        if not self._with_answers:
-            answer = ""
         if columns.answer not in cells and self._with_answers:
-            self._tell_lacking("columns.answer", columns.answer, [*record.values], record.row)
+            self._add_missing_column("columns.answer", columns.answer, [*record.values], record.row)
             return
+        answer = cells.get(columns.answer) if self._with_answers else ""
         if isinstance(answer, list | dict | bool):
             text = f"{columns.answer!r} has {cell_text(answer)[:40]} instead of a text. Write the answer as text."
-            self._tell(text, record.row)
+            self._add_problem(text, record.row)
             return
-        id = self._id(cells, record)
+        id = self._row_id(cells, record)
         if self._questions is not None:
-            known = self._questions.get(id)
-            if known is None:
+            published = self._questions.get(id)
+            if published is None:
                 text = f"Index {id[:40]} is not in the question file. Correct or delete it."
-                self._tell(text, record.row)
+                self._add_problem(text, record.row)
                 return
-            self._compare(known, cells, id, record.row)
-            cells = {**cells, **known}
-            self._there.update(dict.fromkeys(known))
+            self._check_differences(published, cells, id, record.row)
+            cells = {**cells, **published}
+            self._present_columns.update(dict.fromkeys(published))
         question_cells = {name: cell for name, cell in cells.items() if name != columns.answer}
         self._rows.append(SpecRow(id, cell_text(answer), question_cells, record.row))
-        model = next((cells[name] for name in _MODELS if cells.get(name)), None)
-        self._models.update([str(model).strip()] if model and str(model).strip() else [])
+        models = [str(cells[name]).strip() for name in _MODEL_COLUMNS if cells.get(name)]
+        if models and models[0]:
+            self._models[models[0]] += 1
 
-    def finished(self) -> ReadFile[SpecRow]:
-        self._tell_columns()
-        self._tell_doubles()
+    def finish(self) -> ReadFile[SpecRow]:
+        """Returns the rows with all problems, those of the whole file too."""
+        self._check_columns()
+        self._check_repeated_ids()
         cells = self._picture_cells()
         if self._questions is not None:
-            self._tell_missing(self._questions)
-        if self._counted:
+            self._check_missing_answers(self._questions)
+        if self._are_rows_counted:
             text = (
                 f"The file has no column {self._spec.columns.id!r}, so its rows are counted from 0."
             )
-            self._tell(text, blocks="nothing")
+            self._add_problem(text, blocks="nothing")
         if len(self._models) > 1:
             names = ", ".join(sorted(self._models)[:_SHOWN])
-            self._tell(f"The file has the answers of several models: {names}. Split the file.")
+            self._add_problem(
+                f"The file has the answers of several models: {names}. Split the file."
+            )
         if not self._rows and not self._problems:
-            self._tell("No row has an answer.")
+            self._add_problem("No row has an answer.")
         question = self._spec.columns.question
-        answers = [(row.answer, cell_text(row.cells.get(question))) for row in self._rows]
-        self._problems += oddities(answers)
+        answers = [row.answer for row in self._rows]
+        questions = [cell_text(row.cells.get(question)) for row in self._rows]
+        self._problems += oddities(answers, questions)
         picture_names = picture_digests(cells, [row.id for row in self._rows])
         rows = [
             replace(row, picture=picture)
@@ -239,108 +247,118 @@ class _RowReader:
         key = tuple(record.values)
         if key not in self._layouts:
             layout = layout_of(self._spec, key)
-            is_joined = self._questions is not None
-            self._layouts[key] = _of_answers(self._spec, layout) if is_joined else layout
+            if self._questions is not None:
+                layout = _layout_of_answers(self._spec, layout)
+            self._layouts[key] = layout
         return self._layouts[key]
 
-    def _id(self, cells: Mapping[str, Any], record: Record) -> str:
+    def _row_id(self, cells: Mapping[str, Any], record: Record) -> str:
         text = cell_text(cells.get(self._spec.columns.id)).strip().removesuffix(".0")
         if text:
             return text
         if self._spec.columns.id in cells:
-            self._tell("The id is empty. Write it there.", record.row)
-        self._counted = True
+            self._add_problem("The id is empty. Write it there.", record.row)
+        self._are_rows_counted = True
         return str(len(self._rows))
 
-    def _compare(
-        self, known: Mapping[str, Any], cells: Mapping[str, Any], id: str, row: int
+    def _check_differences(
+        self, published: Mapping[str, Any], cells: Mapping[str, Any], id: str, row: int
     ) -> None:
         """Reports a row whose options or truth differ from the question file's.
 
         Rows with another question are only counted: the model may have been asked in other words.
         """
         truth = self._spec.columns.truth or ""
-        ours = options_of(self._spec, cells)
-        theirs = options_of(self._spec, known)
-        right = cell_text(known.get(truth)).strip()
-        differ = bool(right) and cell_text(cells.get(truth)).strip() not in ("", right)
-        if differ or (ours and theirs and ours != theirs):
+        options = options_of(self._spec, cells)
+        published_options = options_of(self._spec, published)
+        options_differ = bool(options and published_options) and options != published_options
+        right_answer = cell_text(cells.get(truth)).strip()
+        published_answer = cell_text(published.get(truth)).strip()
+        answers_differ = (
+            bool(right_answer and published_answer) and right_answer != published_answer
+        )
+        if options_differ or answers_differ:
             text = f"Index {id} has other options or another answer in the question file. Choose the right one."
-            self._tell(text, row)
+            self._add_problem(text, row)
         question = cell_text(cells.get(self._spec.columns.question)).split()
-        published = cell_text(known.get(self._spec.columns.question)).split()
-        self._reworded += bool(question) and question != published
+        published_question = cell_text(published.get(self._spec.columns.question)).split()
+        if question and question != published_question:
+            self._reworded += 1
 
-    def _tell_columns(self) -> None:
+    def _check_columns(self) -> None:
         """Reports the columns that the spec names and the file lacks, and what is left out without them."""
         if not self._rows:
             return
         columns = self._spec.columns
-        there = {*self._there, columns.id}
-        self._tell_of_rules(there)
-        needed = {f"figures.{name}": self._spec.needs(name) for name in self._spec.figures}
+        present = {*self._present_columns, columns.id}
+        self._check_rule_columns(present)
+        needed = {f"figures.{name}": self._spec.needed_columns(name) for name in self._spec.figures}
         needed |= {"groups": self._spec.groups, "splits": [*filter(None, [self._spec.splits])]}
         for field, names in needed.items():
-            lacking = [name for name in map(self._spec.source_of, names) if name not in there]
+            lacking = [name for name in map(self._spec.source_of, names) if name not in present]
             for column in dict.fromkeys(lacking):
                 text = f"{field}: The file has no column {column!r}, so this is left out."
-                self._tell(text, blocks="nothing")
+                self._add_problem(text, blocks="nothing")
         for protocol in self._spec.protocols:
-            figures = self._spec.figures_under(protocol, there)
+            figures = self._spec.figures_under(protocol, present)
             if not figures:
-                self._tell(f"No figure of the protocol {protocol} has its columns in the file.")
+                self._add_problem(
+                    f"No figure of the protocol {protocol} has its columns in the file."
+                )
 
-    def _tell_of_rules(self, there: Container[str]) -> None:
+    def _check_rule_columns(self, present: Container[str]) -> None:
         """Reports the missing columns that a rule needs or its prompt names."""
         columns = self._spec.columns
         roles = {"question": columns.question, "truth": columns.truth}
         rules = [case.rule for case in self._spec.rule]
-        for name in dict.fromkeys(name for rule in rules for name in rule.needed):
+        for name in dict.fromkeys(name for rule in rules for name in rule.required):
             column = roles.get(name, name)
             if name == "truth" and not self._with_answers:
                 continue  # they may be with its authors
-            if column is not None and column not in there:
+            if column is not None and column not in present:
                 place = f"columns.{name}" if name in roles else _RULE
-                self._tell_lacking(place, column, [*self._there])
-        for name in dict.fromkeys(name for rule in rules for name in rule.mentioned):
-            if name not in there:
+                self._add_missing_column(place, column, [*self._present_columns])
+        for name in dict.fromkeys(name for rule in rules for name in rule.prompt_columns):
+            if name not in present:
                 text = f"{_RULE}: The file has no column {name!r}, so it stays empty in the prompt."
-                self._tell(text, blocks="nothing")
+                self._add_problem(text, blocks="nothing")
 
-    def _tell_lacking(self, place: str, column: str, has: Sequence[str], row: int = 0) -> None:
+    def _add_missing_column(
+        self, place: str, column: str, has: Sequence[str], row: int = 0
+    ) -> None:
         names = ", ".join(map(repr, has[:_SHOWN])) or "none"
-        self._tell(f"{place}: The file has no {column!r}. It has {names}.", row)
+        self._add_problem(f"{place}: The file has no {column!r}. It has {names}.", row)
 
-    def _tell_doubles(self) -> None:
+    def _check_repeated_ids(self) -> None:
         times = Counter(row.id for row in self._rows)
         for row in self._rows:
             if times[row.id] > 1:
                 text = f"{times[row.id]} rows have the id {row.id[:40]}. Keep one of them."
-                self._tell(text, row.row)
+                self._add_problem(text, row.row)
 
     def _picture_cells(self) -> list[str]:
         """Returns the identity of each row's picture, from the spec's columns or else a toolkit's.
 
         Also reports cells from which nothing can be derived.
         """
-        image_columns = spelled(self._spec.columns.images or ())
+        image_columns = columns_by_plain_name(self._spec.columns.images or ())
         picture_cells = []
         for row in self._rows:
             cells = with_id(self._spec, row)
             try:
-                cells = derived_rows(self._spec, cells)[0]
+                cells = derived_rows(self._spec, cells)[0]  # all rows of one are about its picture
             except ValueError as error:
-                self._tell(str(error), row.row)
-            picture_cells.append(picture_cell(spelled(cells), cells, image_columns))
+                self._add_problem(str(error), row.row)
+            picture_cells.append(picture_cell(columns_by_plain_name(cells), cells, image_columns))
         if image_columns and self._rows and not any(picture_cells):
             text = (
                 "The file doesn't show which questions share a picture, so intervals may be too narrow. Add a column "
                 "image_id, or give the question file."
             )
-            self._tell(text, blocks="nothing")
+            self._add_problem(text, blocks="nothing")
         return picture_cells
 
-    def _tell_missing(self, questions: Mapping[str, Mapping[str, Any]]) -> None:
+    def _check_missing_answers(self, questions: Mapping[str, Mapping[str, Any]]) -> None:
         answered = {row.id for row in self._rows}
         missing = [id for id in questions if id not in answered]
         if missing:
@@ -350,27 +368,28 @@ class _RowReader:
                 ids = f"{ids} and {others:,} more"
             count = f"{len(missing):,} of the {len(questions):,} questions"
             text = f"No answer to {count} in the question file. Add id {ids}."
-            self._tell(text, blocks="whole")
+            self._add_problem(text, blocks="whole")
 
-    def _tell(self, text: str, row: int = 0, blocks: Blocks = "scoring") -> None:
+    def _add_problem(self, text: str, row: int = 0, blocks: Blocks = "scoring") -> None:
         self._problems.append(Problem(row, None, text, blocks))
 
 
 def layout_of(spec: Spec, file: Sequence[str]) -> Mapping[str, str]:
-    """Returns a file's columns by the spec's names; columns that the spec doesn't name keep their own."""
-    spellings = spelled(file)
+    """Returns a file's columns by the spec's names, in the file's order.
+
+    Columns that the spec doesn't name keep their own names.
+    """
+    spellings = columns_by_plain_name(file)
     layout: dict[str, str] = {}
-    for role, known in _SPELLINGS.items():
+    for role in _SPELLINGS:
         name = getattr(spec.columns, role)
-        if name is not None:
-            # toolkits' spellings count only for a column whose usual name the spec keeps
-            own = [name, KEY] if role == "id" else [name]
-            names = known if name == known[0] else own
-            column = _column_of([name, *names], file, spellings)
-            if column is not None and column not in layout.values():
-                layout[name] = column
+        if name is None:
+            continue
+        column = _find_column(_names_of_role(role, name), file, spellings)
+        if column is not None and column not in layout.values():
+            layout[name] = column
     for name in _named_columns(spec):
-        column = _column_of([name], file, spellings)
+        column = _find_column([name], file, spellings)
         if column is not None:
             layout.setdefault(name, column)
     taken = {*layout.values()}
@@ -379,11 +398,19 @@ def layout_of(spec: Spec, file: Sequence[str]) -> Mapping[str, str]:
     return dict(sorted(layout.items(), key=lambda entry: places[entry[1]]))
 
 
+def _names_of_role(role: str, name: str) -> Sequence[str]:
+    """The names that a role's column may have in a file: those of toolkits only where the spec keeps the usual name."""
+    usual_names = _SPELLINGS[role]
+    if name == usual_names[0]:
+        return usual_names
+    return [name, KEY] if role == "id" else [name]
+
+
 def has_truths(file: Sequence[str]) -> bool:
     """Whether a file of these columns has questions, right answers and a model's, in any spelling."""
-    spellings = spelled(file)
+    spellings = columns_by_plain_name(file)
     return all(
-        _column_of(_SPELLINGS[role], file, spellings) for role in ("question", "truth", "answer")
+        _find_column(_SPELLINGS[role], file, spellings) for role in ("question", "truth", "answer")
     )
 
 
@@ -391,42 +418,48 @@ def has_answers(file: Sequence[str], spec: Spec | None = None) -> bool:
     """Whether a file of these columns has a model's answers: as the spec calls them, else in any spelling."""
     if spec is not None:
         return spec.columns.answer in layout_of(spec, file)
-    return _column_of(_SPELLINGS["answer"], file, spelled(file)) is not None
+    return _find_column(_SPELLINGS["answer"], file, columns_by_plain_name(file)) is not None
 
 
 def has_questions(file: Sequence[str], spec: Spec | None = None) -> bool:
     """Whether a file of these columns has the questions' texts."""
     if spec is not None:
         return spec.columns.question in layout_of(spec, file)
-    return _column_of(_SPELLINGS["question"], file, spelled(file)) is not None
+    return _find_column(_SPELLINGS["question"], file, columns_by_plain_name(file)) is not None
 
 
-def _of_answers(spec: Spec, layout: Mapping[str, str]) -> Mapping[str, str]:
+def _layout_of_answers(spec: Spec, layout: Mapping[str, str]) -> Mapping[str, str]:
     """Returns the layout of answers beside their question file, which may call them `text` or like the right answers.
 
     A file with questions of its own may be the question file itself, whose right answers are not a model's.
     """
     columns = spec.columns
-    names = ["text"] if columns.question in layout else ["text", columns.truth]
-    name = next((name for name in names if name in layout), None)
-    if columns.answer in layout or name is None:
+    if columns.answer in layout:
         return layout
-    return {columns.answer if key == name else key: column for key, column in layout.items()}
+    names = ["text"] if columns.question in layout else ["text", columns.truth]
+    answer_name = next((name for name in names if name in layout), None)
+    if answer_name is None:
+        return layout
+    return {
+        columns.answer if name == answer_name else name: column for name, column in layout.items()
+    }
 
 
-def _column_of(
+def _find_column(
     names: Sequence[str], file: Sequence[str], spellings: Mapping[str, str]
 ) -> str | None:
     """Returns the file's column for the first of these names that it has, in any spelling."""
     for name in names:
-        column = name if name in file else spellings.get(_spelling(name))
+        column = name if name in file else spellings.get(plain_name(name))
         if column is not None:
             return column
     return None
 
 
 def _spelling(name: str) -> str:
-    return next(iter(spelled([name])))
+    """A name in the spelling that `columns_by_plain_name` compares names in."""
+    [spelling] = columns_by_plain_name([name])
+    return spelling
 
 
 def _named_columns(spec: Spec) -> Iterator[str]:
@@ -435,7 +468,7 @@ def _named_columns(spec: Spec) -> Iterator[str]:
     names = [*spec.groups, *filter(None, [spec.splits])]
     names += [column for figure in spec.figures.values() for column in figure.columns]
     names += [column for figure in spec.figures.values() for column in figure.condition_columns]
-    names += [each.source for each in derived.values()]
+    names += [derived_column.source for derived_column in derived.values()]
     names += [column for case in spec.rule for column in case.when or {}]
     names += spec.columns.options or ()
     yield from (name for name in dict.fromkeys(names) if name not in derived)
@@ -449,28 +482,28 @@ def with_id(spec: Spec, row: SpecRow) -> Mapping[str, Any]:
 def derived_rows(
     spec: Spec, cells: Mapping[str, Any], protocol: RuleProtocol = "strict"
 ) -> Sequence[Mapping[str, Any]]:
-    """The cells with the derived columns: a row for each member of a cell that is split.
+    """A row's cells with the derived columns, once for each member of a cell that is split.
 
-    lmms-eval counts a question once, in whatever groups it is: there a split cell is a list. Raises ValueError where a
-    number is needed and a cell has none.
+    lmms-eval counts a question once, in whatever groups it is: under it, the members stay together as a tuple. Raises
+    ValueError where a number is needed and a cell has none, and for too many rows.
     """
     rows: list[Mapping[str, Any]] = [cells]
     for name, derived in spec.derive.items():
-        made = []
+        rows_with_column = []
         for row in rows:
             if derived.source not in row:
-                made.append({**row, name: ""})
+                rows_with_column.append({**row, name: ""})
                 continue
             try:
-                value = derived.of(cell_text(row[derived.source]))
+                value = derived.derive_cell(cell_text(row[derived.source]))
             except ValueError as error:
                 raise ValueError(f"derive.{name}: In {derived.source}, {error}") from None
             is_split = derived.split is not None and protocol != "lmms-eval"
             values = value if is_split and isinstance(value, tuple) else (value,)
-            made += [{**row, name: each} for each in values]
-        if len(made) > _MOST_MEMBERS:
+            rows_with_column += [{**row, name: member} for member in values]
+        if len(rows_with_column) > _MOST_ROWS_OF_ONE:
             raise ValueError(
-                f"derive.{name}: The row has over {_MOST_MEMBERS} members. Leave some out."
+                f"derive.{name}: The row has over {_MOST_ROWS_OF_ONE} members. Leave some out."
             )
-        rows = made
+        rows = rows_with_column
     return rows

@@ -15,7 +15,7 @@ from scoring.multiple_choice.reader import Problem
 from scoring.no_answers import no_answer, unscored_because
 from scoring.report import JudgeStamp, QuestionStamp, ScoreLine, line, mostly_unread, remembered
 from scoring.rules.base import TOOLKITS, Item, Judged, Reading, RuleKind, RuleProtocol
-from scoring.specs.derived import members
+from scoring.specs.derived import cell_members
 from scoring.specs.figure_values import figure_line
 from scoring.specs.figures import Figure
 from scoring.specs.reading import SpecRow, case_of, derived_rows, items_of, with_id
@@ -27,7 +27,7 @@ NO_CASE = "no case of the rule fits"
 NO_TRUTH = "no right answer to grade it by"
 _LOST = Reading(None, "", "most of the judge's replies could not be read")
 MOST_GROUPS = 500
-"""Values of a column up to which they are told one by one."""
+"""Groups of a column up to which each has its figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,7 @@ class SpecReport:
 
     @property
     def left(self) -> int:
+        """Number of answers that a judge still has to read."""
         return sum(row.reading.is_open for row in self.rows)
 
 
@@ -85,7 +86,10 @@ def read_rows(
     protocol: RuleProtocol,
     goes_on: Callable[[Iterable[Item]], Iterable[Item]] = iter,
 ) -> tuple[ReadRow, ...]:
-    """Reads the answers by the spec's rule; `goes_on` may stop it between two of them."""
+    """Reads the answers by the spec's rule.
+
+    `goes_on` passes the questions on one by one, and may raise between two of them to stop the reading.
+    """
     items = goes_on(items_of(spec, rows, protocol))
     return tuple(read_row(spec, row, item, protocol) for row, item in zip(rows, items, strict=True))
 
@@ -94,7 +98,7 @@ def read_row(spec: Spec, row: SpecRow, item: Item, protocol: RuleProtocol) -> Re
     """Reads an answer by the spec's rule. Under `strict`, text that is no answer of a model is unscored."""
     reason = no_answer(row.answer, [*filter(None, [item.truth]), *item.options.values()])
     if reason and protocol == "strict":
-        return ReadRow(row, _none_of_a_model(reason), reason)
+        return ReadRow(row, _no_answer_reading(reason), reason)
     case = case_of(spec, row.cells)
     if case is None:
         return ReadRow(row, Reading(None, "", NO_CASE), reason)
@@ -120,7 +124,7 @@ def truth_of(spec: Spec, item: Item) -> str | None:
 def has_truth(spec: Spec, item: Item) -> bool:
     """Whether a question can be scored: it has a truth, or its spec or rule needs none."""
     case = case_of(spec, item.cells)
-    if spec.columns.truth is None or (case and "truth" not in case.rule.needed):
+    if spec.columns.truth is None or (case and "truth" not in case.rule.required):
         return True
     return truth_of(spec, item) is not None
 
@@ -138,20 +142,28 @@ def report_items(report: SpecReport) -> Sequence[Item]:
     return items_of(spec_of_report(report), rows, report.protocol)
 
 
-def ruled_rows(report: SpecReport) -> Iterator[tuple[ReadRow, RuleKind]]:
-    """Yields each answer with the rule that reads it."""
+class RuledRow(NamedTuple):
+    """An answer with its question and the rule that reads it."""
+
+    row: ReadRow
+    item: Item
+    rule: RuleKind
+
+
+def ruled_rows(report: SpecReport) -> Iterator[RuledRow]:
+    """Yields the answers that a case of the spec's rule fits."""
     spec = spec_of_report(report)
-    for row in report.rows:
+    for row, item in zip(report.rows, report_items(report), strict=True):
         case = case_of(spec, row.row.cells)
         if case is not None:
-            yield row, case.rule
+            yield RuledRow(row, item, case.rule)
 
 
 def final_report(report: SpecReport) -> SpecReport:
-    """The report that no judge will complete: whether an answer is scored depends on no right answer.
+    """The report if no judge will complete it, where whether an answer is scored must not tell its right answer.
 
-    An answer that only its right answer keeps from being read is wrong. One that is a model's answer only because the
-    right answer is the same is none.
+    An answer that stays unread because of its right answer is wrong. A text that is no answer of a model is none also
+    where the right answer is the same text.
     """
     if report.protocol != "strict":
         return report
@@ -167,60 +179,80 @@ def _final_row(spec: Spec, row: ReadRow, item: Item) -> ReadRow:
     case = case_of(spec, row.row.cells)
     if case is None or not has_truth(spec, item):
         return row
-    if reason := no_answer(row.row.answer, item.options.values()):
-        return replace(row, reading=_none_of_a_model(reason), no_answer=reason)
+    reason = no_answer(row.row.answer, item.options.values())
+    if reason:
+        return replace(row, reading=_no_answer_reading(reason), no_answer=reason)
     if row.reading.score is None and row.reading.why in case.rule.truth_reasons:
         return replace(row, reading=replace(row.reading, score=0.0, is_open=False))
     return row
 
 
-def _none_of_a_model(reason: str) -> Reading:
+def _no_answer_reading(reason: str) -> Reading:
     return Reading(None, "", unscored_because(reason))
 
 
 def lost_judging(report: SpecReport, unit: str = "answer") -> str:
     """A sentence saying that most of the judge's replies could not be read; "" if they could."""
-    judged = [row for row in report.rows if row.replies]
-    missed = sum(not row.reading.read for row in judged)
-    return mostly_unread(missed, len(judged), unit)
+    judged_rows = [row for row in report.rows if row.replies]
+    unread = sum(not row.reading.read for row in judged_rows)
+    return mostly_unread(unread, len(judged_rows), unit)
 
 
 @remembered
-def scored(report: SpecReport) -> ScoredRows:
-    """The rows that can be scored, one for each member of a derived list, with the columns that figures name.
+def scored_rows_of_report(report: SpecReport) -> ScoredRows:
+    """The rows that can be scored, one for each member of a cell that is split, with the columns that figures name.
 
     What a judge read counts only if most of its replies could be read, but for the toolkits, which count all.
     """
     spec = spec_of_report(report)
-    is_lost = report.protocol not in TOOLKITS and bool(lost_judging(report))
-    read = []
-    places = []
-    answers = []
-    for number, (row, item) in enumerate(zip(report.rows, report_items(report), strict=True)):
-        if has_truth(spec, item):
-            for cells in derived_rows(spec, with_id(spec, row.row), report.protocol):
-                read.append((row, _LOST if is_lost and row.replies else row.reading, item))
-                places.append(cells)
-                answers.append(number)
-    columns = _columns(spec)
+    rows = [*_scorable_rows(report)]
     cell_lists = {
-        column: [_group(cells.get(column)) for cells in places]
-        for column in columns
-        if any(column in cells for cells in places)
+        column: [_group_cell(row.cells.get(column)) for row in rows]
+        for column in _cell_columns(spec)
+        if any(column in row.cells for row in rows)
     }
-    times = len(read) > len(report.rows)
     return scored_rows(
-        scores=[reading.score for _, reading, _ in read],
-        reads=[reading.read for _, reading, _ in read],
-        truths=[truth_of(spec, item) or "" for _, _, item in read],
-        pictures=[row.row.picture or (f"row {item.id}" if times else "") for row, _, item in read],
+        scores=[row.reading.score for row in rows],
+        reads=[row.reading.read for row in rows],
+        truths=[truth_of(spec, row.item) or "" for row in rows],
+        pictures=_picture_names(rows, is_split=len(rows) > len(report.rows)),
         cells=cell_lists,
-        answers=answers,
-        options=[len(item.options) for _, _, item in read],
+        answers=[row.answer for row in rows],
+        options=[len(row.item.options) for row in rows],
         ends=score_ends(spec),
-        **_marks(spec, [reading.marks for _, reading, _ in read]),
-        unread_is_no=report.protocol == "vlmevalkit",
+        **_mark_fields(spec, [row.reading.marks for row in rows]),
+        is_unread_no=report.protocol == "vlmevalkit",
     )
+
+
+class _ScorableRow(NamedTuple):
+    """An answer, or one of the rows that it becomes where its question's cells are split."""
+
+    answer: int
+    """The number of the answer."""
+    picture: str
+    reading: Reading
+    item: Item
+    cells: Mapping[str, Any]
+    """With the derived columns."""
+
+
+def _scorable_rows(report: SpecReport) -> Iterator[_ScorableRow]:
+    spec = spec_of_report(report)
+    is_lost = report.protocol not in TOOLKITS and bool(lost_judging(report))
+    for number, (row, item) in enumerate(zip(report.rows, report_items(report), strict=True)):
+        if not has_truth(spec, item):
+            continue
+        reading = _LOST if is_lost and row.replies else row.reading
+        for cells in derived_rows(spec, with_id(spec, row.row), report.protocol):
+            yield _ScorableRow(number, row.row.picture, reading, item, cells)
+
+
+def _picture_names(rows: Sequence[_ScorableRow], is_split: bool) -> list[str]:
+    """The rows' pictures. Rows of one answer without a picture share a name of their own, as they vary together."""
+    if not is_split:
+        return [row.picture for row in rows]
+    return [row.picture or f"row {row.item.id}" for row in rows]
 
 
 def score_ends(spec: Spec) -> Ends:
@@ -229,19 +261,26 @@ def score_ends(spec: Spec) -> Ends:
     return Ends(min(end.low for end in ends), max(end.high for end in ends))
 
 
-def _marks(spec: Spec, marks: Sequence[tuple[float, ...]]) -> Mapping[str, Any]:
-    """The rows' marks where a judge gives them, NaN where it gave none."""
+def _mark_fields(spec: Spec, marks: Sequence[tuple[float, ...]]) -> Mapping[str, Any]:
+    """The fields of `ScoredRows` on marks: NaN where a judge gave none; no fields if the rules give no marks."""
+    mark_ends = _mark_ends(spec)
+    if mark_ends is None:
+        return {}
+    count = max(case.rule.mark_count for case in spec.rule)
+    no_marks = (math.nan,) * count
+    filled = [row_marks if len(row_marks) == count else no_marks for row_marks in marks]
+    return {"marks": np.array(filled).reshape(-1, count), "mark_ends": mark_ends}
+
+
+def _mark_ends(spec: Spec) -> Ends | None:
+    """The lowest and the highest mark that its rules give; None if they give none."""
     ends = [case.rule.mark_ends for case in spec.rule if case.rule.mark_ends]
     if not ends:
-        return {}
-    most = max(case.rule.mark_count for case in spec.rule)
-    known = [mark if len(mark) == most else (math.nan,) * most for mark in marks]
-    low = min(end.low for end in ends)
-    high = max(end.high for end in ends)
-    return {"marks": np.array(known).reshape(-1, most), "mark_ends": Ends(low, high)}
+        return None
+    return Ends(min(end.low for end in ends), max(end.high for end in ends))
 
 
-def _columns(spec: Spec) -> list[str]:
+def _cell_columns(spec: Spec) -> list[str]:
     """The columns that figures, groups and splits name."""
     names = [*spec.groups, *filter(None, [spec.splits])]
     for figure in spec.figures.values():
@@ -249,8 +288,9 @@ def _columns(spec: Spec) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _group(cell: object) -> str | tuple[str, ...]:
-    names = [*dict.fromkeys(name.strip() for name in members(cell))]
+def _group_cell(cell: object) -> str | tuple[str, ...]:
+    """The group that a cell puts its row in, or its several groups."""
+    names = [*dict.fromkeys(name.strip() for name in cell_members(cell))]
     return tuple(names) if len(names) > 1 else names[0]
 
 
@@ -264,7 +304,7 @@ class GroupLines(NamedTuple):
 @remembered
 def figure_lines(report: SpecReport) -> Mapping[str, ScoreLine]:
     """Every figure of the protocol, over all rows that can be scored."""
-    return lines_of(report, scored(report))
+    return lines_of(report, scored_rows_of_report(report))
 
 
 def lines_of(report: SpecReport, rows: ScoredRows) -> Mapping[str, ScoreLine]:
@@ -276,17 +316,19 @@ def lines_of(report: SpecReport, rows: ScoredRows) -> Mapping[str, ScoreLine]:
 def figures_with_columns(report: SpecReport) -> Mapping[str, Figure]:
     """The figures of the protocol that the file has the columns for."""
     spec = spec_of_report(report)
-    columns = scored(report).cells
+    columns = scored_rows_of_report(report).cells
     return {
         name: figure
         for name, figure in spec.figures_under(report.protocol).items()
-        if all(column in columns for column in spec.needs(name))
+        if all(column in columns for column in spec.needed_columns(name))
     }
 
 
 def whole_ends(report: SpecReport) -> Ends | None:
-    """The least and the most that the headline can come to once every question has an answer; None if `why_unbounded`
-    has a reason."""
+    """The lowest and the highest value of the headline once every question has an answer.
+
+    None if `why_unbounded` has a reason.
+    """
     if why_unbounded(report):
         return None
     spec = spec_of_report(report)
@@ -298,20 +340,20 @@ def whole_ends(report: SpecReport) -> Ends | None:
     most = figure.factor * ends.high
     if figure.count is not None:
         return Ends(line.worst + report.missing * least, line.best + report.missing * most)
-    every = line.n + report.missing
+    questions = line.n + report.missing
     return Ends(
-        (line.n * line.worst + report.missing * least) / every,
-        (line.n * line.best + report.missing * most) / every,
+        (line.n * line.worst + report.missing * least) / questions,
+        (line.n * line.best + report.missing * most) / questions,
     )
 
 
 def _row_ends(spec: Spec, figure: Figure) -> Ends:
-    """The least and the most that a row adds to a figure over rows."""
+    """The lowest and the highest score that a figure counts for a row."""
     if figure.above is not None:
         return UNIT
-    if figure.mark is not None:
-        ends = [case.rule.mark_ends for case in spec.rule if case.rule.mark_ends]
-        return Ends(min(end.low for end in ends), max(end.high for end in ends))
+    mark_ends = _mark_ends(spec)
+    if figure.mark is not None and mark_ends is not None:
+        return mark_ends
     return score_ends(spec)
 
 
@@ -326,7 +368,7 @@ def why_unbounded(report: SpecReport) -> str:
         return f"it also depends on how many of the other right answers are {figure.positive}"
     if figure.all is not None:
         return "a question without an answer can undo others that it counts together with"
-    if figure.parts or figure.spans:
+    if figure.parts or figure.group_columns:
         return "it's made of scores of groups, and the others' groups aren't known"
     if figure.condition_columns:
         return "it counts only some questions, and it isn't known which of the others"
@@ -339,24 +381,29 @@ def why_unbounded(report: SpecReport) -> str:
 
 @remembered
 def grouped_lines(report: SpecReport, column: str, split: str) -> Sequence[GroupLines]:
-    """The figures of each of a column's groups; of one split's rows alone, or of all ("")."""
+    """The figures of each of a column's groups; of one split's rows alone, or of all ("").
+
+    None of a column with more than `MOST_GROUPS` groups.
+    """
     spec = spec_of_report(report)
-    rows = scored(report)
+    rows = scored_rows_of_report(report)
     if column not in rows.cells or len(rows.groups(column)) > MOST_GROUPS:
         return ()
-    whole = rows.groups(spec.splits)[split] if split and spec.splits else rows.everything
-    return [
-        GroupLines(name or NO_GROUP, lines_of(report, rows.within(whole & mask)))
-        for name, mask in rows.groups(column).items()
-        if (whole & mask).any()
-    ]
+    split_mask = rows.groups(spec.splits)[split] if split and spec.splits else rows.all_rows
+    lines = []
+    for name, mask in rows.groups(column).items():
+        group_mask = split_mask & mask
+        if group_mask.any():
+            group_rows = rows.within(group_mask)
+            lines.append(GroupLines(name or NO_GROUP, lines_of(report, group_rows)))
+    return lines
 
 
 @remembered
 def splits_of(report: SpecReport) -> Sequence[str]:
     """The splits that the rows are of; none where the spec or the file has no such column."""
     column = spec_of_report(report).splits
-    rows = scored(report)
+    rows = scored_rows_of_report(report)
     return [*rows.groups(column)] if column and column in rows.cells else []
 
 
@@ -371,21 +418,30 @@ def no_answer_lines(report: SpecReport) -> Sequence[ScoreLine]:
 
 
 def head_figure(report: SpecReport) -> str:
-    """Returns the headline figure of a report: the spec's, or the first with a value if that has none."""
+    """Returns the name of the headline figure: the spec's, or the first with a value if that has none."""
     figures = figures_with_columns(report)
     lines = {
         name: line for name, line in figure_lines(report).items() if not figures[name].is_guess
     }
     headline = spec_of_report(report).headline_under(report.protocol)
-    known = [name for name, line in lines.items() if line.mean is not None] or [*lines]
-    return headline if headline in known else known[0]
+    names_with_value = [name for name, line in lines.items() if line.mean is not None]
+    names = names_with_value or [*lines]
+    return headline if headline in names else names[0]
 
 
-def absent_groups(report: SpecReport) -> Iterator[tuple[str, int, int]]:
-    """Yields the figures that sum over groups of which the file lacks some, with how many it has, and of how many."""
-    rows = scored(report)
+class PartialSum(NamedTuple):
+    """A figure that sums over groups of which the file has only some."""
+
+    figure: str
+    groups_present: int
+    groups: int
+
+
+def partial_sums(report: SpecReport) -> Iterator[PartialSum]:
+    rows = scored_rows_of_report(report)
     for name, figure in figures_with_columns(report).items():
-        if figure.over is not None and figure.among is not None and figure.over in rows.cells:
-            has = len({*figure.among} & rows.groups(figure.over).keys())
-            if 0 < has < len(figure.among):
-                yield name, has, len(figure.among)
+        if figure.over is None or figure.among is None or figure.over not in rows.cells:
+            continue
+        present = {*figure.among} & rows.groups(figure.over).keys()
+        if 0 < len(present) < len(figure.among):
+            yield PartialSum(name, len(present), len(figure.among))

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -32,63 +33,60 @@ from scoring.specs.figures import (
     Words,
     as_list,
     as_name,
+    figure_fields,
     figure_problems,
-    written_out,
 )
 from scoring.specs.problems import SpecError, SpecProblem, either, none_of, quoted, spec_problems
 from scoring.specs.yaml_text import YamlError, read_yaml, write_yaml
 
 UNKNOWN = "unknown"
 OVERALL = "Overall"
-ASKED = ("question", "options")
-"""Names in braces that a prompt may have."""
-_BY_PROTOCOL = f"{{strict: {OVERALL}}}"
-_CASE = "{when: {column: value}, rule: letter}"
-_KIND = "{kind: letter, ...}"
-_FIGURES = f"{{{OVERALL}: mean}}"
-_MD5 = re.compile(r"[0-9a-f]{32}")
+ASK_FIELDS = ("question", "options")
+"""Names in braces that the prompt for a model, `ask`, may have."""
+_HEADLINES = f"{{strict: {OVERALL}}}"
+_EXAMPLE_CASE = "{when: {column: value}, rule: letter}"
+_EXAMPLE_KIND = "{kind: letter, ...}"
+_EXAMPLE_FIGURES = f"{{{OVERALL}: mean}}"
+_MD5 = re.compile(r"[0-9a-fA-F]{32}")
 _URL = re.compile(r"https://[a-z0-9.-]{1,200}(?::[0-9]{1,5})?/[!-~]{1,1000}", re.IGNORECASE)
-_PLAIN_FILE = re.compile(r"[\w+@ -][\w.+@ -]{0,118}")
+_FILE_NAME = re.compile(r"[\w+@ -][\w.+@ -]{0,118}")
 
 
-def _filled(say: str) -> BeforeValidator:
-    """A text that must be there; `say` is what to do without."""
+def _required_text(instruction: str) -> BeforeValidator:
+    """Returns a validator of a text that must be there; without it, it raises the instruction."""
 
     def check(value: Any) -> Any:
         if value is None or (isinstance(value, str) and not value.strip()):
-            raise ValueError(say)
+            raise ValueError(instruction)
         return as_name(value)
 
     return BeforeValidator(check)
 
 
-def _plain_file(value: Any) -> Any:
-    if not isinstance(value, str) or not _PLAIN_FILE.fullmatch(value):
-        raise ValueError(f"{quoted(value)} isn't a file name. Write one without folders.")
-    return value
+def _matching(pattern: re.Pattern[str], complaint: str) -> BeforeValidator:
+    """Returns a validator of a text that is all of a pattern; for others, it raises them with the complaint."""
+
+    def check(value: Any) -> Any:
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            raise ValueError(f"{quoted(value)} {complaint}")
+        return value
+
+    return BeforeValidator(check)
 
 
-def _md5(value: Any) -> Any:
-    if not isinstance(value, str) or not _MD5.fullmatch(value.lower()):
-        raise ValueError(
-            f"{quoted(value)} isn't an md5. Write its 32 hexadecimal digits in quotes."
-        )
-    return value.lower()
-
-
-def _https(value: Any) -> Any:
-    if not isinstance(value, str) or not _URL.fullmatch(value):
-        raise ValueError(
-            f"{quoted(value)} isn't a web address. Write one that begins with https://."
-        )
-    return value
-
-
-_FileName = Annotated[str, BeforeValidator(_plain_file)]
+_FileName = Annotated[str, _matching(_FILE_NAME, "isn't a file name. Write one without folders.")]
+_Md5 = Annotated[
+    str,
+    _matching(_MD5, "isn't an md5. Write its 32 hexadecimal digits in quotes."),
+    AfterValidator(str.lower),
+]
+_Address = Annotated[
+    str, _matching(_URL, "isn't a web address. Write one that begins with https://.")
+]
 
 
 class Columns(BaseModel):
-    """The file's columns by what they hold; those that are not named are read under today's spellings too."""
+    """The file's columns by what they hold; a column with its default name is found under its usual spellings too."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -101,19 +99,21 @@ class Columns(BaseModel):
     options: Words | None = None
     """One column with a list, or a column for each option from A on; None: columns A, B, ... or `options`."""
     images: Words | None = None
+    """Columns that name the question's pictures."""
 
 
 class QuestionFile(BaseModel):
-    """A question file that is known."""
+    """A question file that the benchmark's authors publish."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: _FileName
-    url: Annotated[str, BeforeValidator(_https)] | None = None
-    md5: Annotated[str, BeforeValidator(_md5)] | None = None
+    url: _Address | None = None
+    md5: _Md5 | None = None
     rows: int | None = Field(default=None, ge=1, le=10_000_000)
     split: Word | None = None
     answers: Literal["there", "hidden", "absent"] = "there"
+    """Whether the file has right answers; hidden ones are on this server alone."""
     note: Word | None = None
 
 
@@ -132,7 +132,7 @@ class PublishedFigure(BaseModel):
 
 
 class Case(BaseModel):
-    """A rule, and for which rows it is: those with these cells, "" being an empty or missing one."""
+    """A rule for the rows with the cells in `when`, where "" is an empty or missing cell; for all rows without it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -145,8 +145,10 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
 
-    name: Annotated[str, _filled("Give the benchmark a name."), Field(max_length=80)]
-    about: Annotated[str, _filled("Say in a sentence what is measured."), Field(max_length=200)]
+    name: Annotated[str, _required_text("Give the benchmark a name."), Field(max_length=80)]
+    about: Annotated[
+        str, _required_text("Say in a sentence what is measured."), Field(max_length=200)
+    ]
     licence: Word = UNKNOWN
     cite: Word | None = None
     size: Word | None = None
@@ -159,7 +161,7 @@ class Spec(BaseModel):
     splits: Word | None = None
     """The column whose values are reported apart."""
     rule: tuple[Case, ...]
-    """The first that fits a row decides."""
+    """The first case that fits a row decides."""
     protocols: Annotated[
         tuple[RuleProtocol, ...], BeforeValidator(as_list), Field(min_length=1)
     ] = ("strict",)
@@ -167,11 +169,13 @@ class Spec(BaseModel):
         OVERALL: Figure(mean="rows")
     }
     headline: Word | Mapping[RuleProtocol, Word] | None = None
-    """The figure that stands for a report, or one for each protocol; Overall, else the first one, without."""
+    """The figure that stands for a report, or one for each protocol. None: Overall, else the first that is no guess."""
     questions: Annotated[tuple[QuestionFile, ...], Field(max_length=100)] = ()
     submission: Literal["json map", "json list", "tsv", "xlsx"] | None = None
+    """The form of a file of answers that the authors' server scores."""
     published: tuple[PublishedFigure, ...] = ()
     ask: Annotated[str, Field(min_length=1, max_length=4_000)] | None = None
+    """The prompt for a model, with the names of `ASK_FIELDS` in braces."""
 
     @cached_property
     def digest(self) -> str:
@@ -182,15 +186,10 @@ class Spec(BaseModel):
     @cached_property
     def plain(self) -> Mapping[str, Any]:
         """The spec in normal form: written out, without default values."""
-        return {name: value for name, value in self._written() if value not in (None, {}, [])}
-
-    def _written(self) -> Iterator[tuple[str, Any]]:
         dumped = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        for name in type(self).model_fields:
-            if name == "rule":
-                yield name, _plain_rule(self.rule)
-            elif name in dumped:
-                yield name, dumped[name]
+        dumped["rule"] = _plain_rule(self.rule)
+        fields = type(self).model_fields
+        return {name: dumped[name] for name in fields if dumped.get(name) not in (None, {}, [])}
 
     @property
     def yaml(self) -> str:
@@ -209,36 +208,38 @@ class Spec(BaseModel):
         if protocol in by_protocol:
             return by_protocol[protocol]
         figures = self.figures_under(protocol)
-        known = [name for name, figure in figures.items() if not figure.is_guess]
-        return OVERALL if OVERALL in known else known[0]
+        names = [name for name, figure in figures.items() if not figure.is_guess]
+        return OVERALL if OVERALL in names else names[0]
 
     def figures_under(
         self, protocol: str, columns: Container[str] | None = None
     ) -> Mapping[str, Figure]:
         """The figures of a protocol; with a file's `columns`, those that it has the columns for."""
+        figures = {
+            name: figure for name, figure in self.figures.items() if figure.belongs_to(protocol)
+        }
+        if columns is None:
+            return figures
         return {
             name: figure
-            for name, figure in self.figures.items()
-            if figure.belongs_to(protocol)
-            and (
-                columns is None
-                or all(self.source_of(column) in columns for column in self.needs(name))
-            )
+            for name, figure in figures.items()
+            if all(self.source_of(column) in columns for column in self.needed_columns(name))
         }
 
-    def needs(self, figure: str) -> list[str]:
+    def needed_columns(self, figure: str) -> list[str]:
         """Returns the columns that a figure and its parts need."""
         columns = [*self.figures[figure].columns]
         for part in self.figures[figure].parts:
-            columns += self.needs(part)
+            columns += self.needed_columns(part)
         return columns
 
     def source_of(self, column: str) -> str:
-        """The file's column that a column is made of in the end."""
-        for name in reversed([*self.derive]):
-            if name == column:
-                column = self.derive[name].source
-        return column
+        """The file's column that a column is made of, also by way of other derived columns."""
+        source = column
+        for name in reversed([*self.derive]):  # a derived column is made of those above it
+            if name == source:
+                source = self.derive[name].source
+        return source
 
     def names_of(self, column: str) -> Mapping[str, str]:
         """Returns a derived column's names for the cells that it is made of."""
@@ -256,13 +257,20 @@ def kind_of(rule: RuleKind) -> str:
 
 def _plain_rule(cases: tuple[Case, ...]) -> Any:
     """A rule for all rows alone, else its cases; a kind without parameters is a word."""
-    plain = []
+    if len(cases) == 1 and cases[0].when is None:
+        return _plain_kind(cases[0].rule)
+    plain_cases = []
     for case in cases:
-        dumped = case.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        kind = kind_of(case.rule)
-        rule = {"kind": kind, **dumped} if dumped.keys() - {"kind"} else kind
-        plain.append({"when": dict(case.when), "rule": rule} if case.when else {"rule": rule})
-    return plain[0]["rule"] if len(cases) == 1 and cases[0].when is None else plain
+        rule = _plain_kind(case.rule)
+        plain_cases.append({"when": dict(case.when), "rule": rule} if case.when else {"rule": rule})
+    return plain_cases
+
+
+def _plain_kind(rule: RuleKind) -> Any:
+    kind = kind_of(rule)
+    dumped = rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    has_parameters = bool(dumped.keys() - {"kind"})
+    return {"kind": kind, **dumped} if has_parameters else kind
 
 
 def read_spec(content: bytes) -> Spec:
@@ -279,15 +287,15 @@ def spec_from_json(text: str) -> Spec:
 
 
 _SPECS: Cache[Spec] = Cache(200)
-"""The specs that were read last: an upload's file is opened again for each look at it."""
+"""The specs that were read last: a page opens an upload's files anew each time."""
 
 
 def spec_of(raw: Any) -> Spec:
-    """The spec that a file's value is, read once for equal values. Raises SpecError with all its problems."""
-    return _SPECS.get(raw, lambda: _spec_of(raw))
+    """The spec that parsed YAML holds, read once for equal values. Raises SpecError with all its problems."""
+    return _SPECS.get(raw, lambda: _read_new_spec(raw))
 
 
-def _spec_of(raw: Any) -> Spec:
+def _read_new_spec(raw: Any) -> Spec:
     if not isinstance(raw, Mapping):
         text = f"Write names with values, as in `name: Animals`, instead of {quoted(raw)}."
         raise SpecError([SpecProblem("", text)])
@@ -297,16 +305,18 @@ def _spec_of(raw: Any) -> Spec:
         for name in raw
         if name not in fields
     ]
-    read = {name: _read_part(name, raw, problems) for name in fields}
-    known = {name: value for name, value in read.items() if value is not _WRONG}
-    problems += _joint_problems(known)
+    values = {name: _read_value(name, raw, problems) for name in fields}
+    right_values = {name: value for name, value in values.items() if value is not _WRONG}
+    problems += _joint_problems(right_values)
     if problems:
-        raise SpecError(sorted(problems, key=lambda problem: _place_of(problem, fields)))
-    return Spec.model_construct(**read)
+        positions = {name: position for position, name in enumerate(fields, start=1)}
+        problems.sort(key=lambda problem: positions.get(problem.place.partition(".")[0], 0))
+        raise SpecError(problems)
+    return Spec.model_construct(**values)
 
 
-def _read_part(name: str, raw: Mapping[str, Any], problems: list[SpecProblem]) -> Any:
-    """A field's value, its default where there is none, or `_WRONG` where it has a problem."""
+def _read_value(name: str, raw: Mapping[str, Any], problems: list[SpecProblem]) -> Any:
+    """A field's value, its default where there is none, or `_WRONG` where it has problems, which are added."""
     field = Spec.model_fields[name]
     if name not in raw and not field.is_required():
         return field.get_default(call_default_factory=True)
@@ -318,32 +328,28 @@ def _read_part(name: str, raw: Mapping[str, Any], problems: list[SpecProblem]) -
 
 
 _WRONG = object()
-"""In place of a field with a problem."""
-
-
-def _place_of(problem: SpecProblem, fields: Mapping[str, Any]) -> int:
-    names = ["", *fields]
-    first = problem.place.partition(".")[0]
-    return names.index(first) if first in names else 0
+"""In place of the value of a field with a problem."""
 
 
 def _adapter(name: str) -> TypeAdapter[Any]:
+    """A validator of one field alone, so that problems of all fields are found."""
     field = Spec.model_fields[name]
-    kind: Any = field.annotation
-    whole: Any = Annotated[kind, *field.metadata] if field.metadata else kind  # pyright: ignore
-    return TypeAdapter(whole)
+    annotation: Any = field.annotation
+    if field.metadata:
+        annotation = Annotated[annotation, *field.metadata]  # pyright: ignore
+    return TypeAdapter(annotation)
 
 
 _ADAPTERS: Mapping[str, TypeAdapter[Any]] = {
     name: _adapter(name) for name in Spec.model_fields if name != "rule"
 }
-_KNOWN: Mapping[str, tuple[str, ...]] = {
+_MEMBER_FIELDS: Mapping[str, tuple[str, ...]] = {
     "columns": tuple(Columns.model_fields),
     "derive": ("from", *(name for name in Derived.model_fields if name != "source")),
     "questions": tuple(QuestionFile.model_fields),
     "published": tuple(PublishedFigure.model_fields),
 }
-"""Names that a field's parts may have."""
+"""Names that the members of a field may have."""
 
 
 def _read_field(name: str, value: Any, problems: list[SpecProblem]) -> Any:
@@ -351,24 +357,25 @@ def _read_field(name: str, value: Any, problems: list[SpecProblem]) -> Any:
         return _ADAPTERS[name].validate_python(value)
     except ValidationError as error:
         if name == "headline":
-            text = f"Write a figure's name, or one for each protocol as in {_BY_PROTOCOL}, instead of {quoted(value)}."
+            text = f"Write a figure's name, or one for each protocol as in {_HEADLINES}, instead of {quoted(value)}."
             problems.append(SpecProblem(name, text))
         else:
-            problems += dict.fromkeys(spec_problems(error, name, _KNOWN.get(name, ())))
+            problems += dict.fromkeys(spec_problems(error, name, _MEMBER_FIELDS.get(name, ())))
         return _WRONG
 
 
 def _read_rule(value: Any, problems: list[SpecProblem]) -> Any:
-    before = len(problems)
-    entries = value if isinstance(value, list | tuple) else [{"rule": value}]
+    """The cases of a rule, or `_WRONG`, with its problems added."""
+    count_before = len(problems)
     is_list = isinstance(value, list | tuple)
+    entries = value if is_list else [{"rule": value}]
     if not entries:
         problems.append(SpecProblem("rule", f"The list is empty. Choose {either(KINDS)}."))
     cases = []
     for number, entry in enumerate(entries, start=1):
         place = f"rule.{number}" if is_list else "rule"
         if not isinstance(entry, Mapping) or "rule" not in entry:
-            text = f"Write a case, as in {_CASE}, instead of {quoted(entry)}."
+            text = f"Write a case, as in {_EXAMPLE_CASE}, instead of {quoted(entry)}."
             problems.append(SpecProblem(place, text))
             continue
         kind = _read_kind(entry["rule"], f"{place}.rule" if is_list else place, problems)
@@ -382,66 +389,60 @@ def _read_rule(value: Any, problems: list[SpecProblem]) -> Any:
         if case.when is None:
             text = "It fits every row, so the cases below are never used. Give it a `when`."
             problems.append(SpecProblem(f"rule.{number}", text))
-    return tuple(cases) if len(problems) == before else _WRONG
+    return tuple(cases) if len(problems) == count_before else _WRONG
 
 
 def _read_kind(value: Any, place: str, problems: list[SpecProblem]) -> RuleKind | None:
-    """A kind of rule, which is a word or a mapping with `kind`."""
-    written = {"kind": value} if isinstance(value, str) else value
-    if not isinstance(written, Mapping) or "kind" not in written:
-        text = f"{quoted(value)} isn't a rule. Choose {either(KINDS)}, or write {_KIND}."
+    """A rule from a word or a mapping with `kind`; None if it has problems, which are added."""
+    fields = {"kind": value} if isinstance(value, str) else value
+    if not isinstance(fields, Mapping) or "kind" not in fields:
+        text = f"{quoted(value)} isn't a rule. Choose {either(KINDS)}, or write {_EXAMPLE_KIND}."
         problems.append(SpecProblem(place, text))
         return None
-    kind = written["kind"]
+    kind = fields["kind"]
     if not isinstance(kind, str) or kind not in KINDS:
         problems.append(SpecProblem(place, none_of(kind, KINDS)))
         return None
-    known = [name for name in KINDS[kind].model_fields if name != "kind"]
     try:
-        return KINDS[kind].model_validate(written)
+        return KINDS[kind].model_validate(fields)
     except ValidationError as error:
-        problems += spec_problems(error, place, known)
+        parameters = [name for name in KINDS[kind].model_fields if name != "kind"]
+        problems += spec_problems(error, place, parameters)
         return None
 
 
 def _read_figures(value: Any, problems: list[SpecProblem]) -> Any:
     if not isinstance(value, Mapping) or not value:
-        text = f"Write figures by name, as in {_FIGURES}, instead of {quoted(value)}."
+        text = f"Write figures by name, as in {_EXAMPLE_FIGURES}, instead of {quoted(value)}."
         problems.append(SpecProblem("figures", text))
         return _WRONG
-    before = len(problems)
+    count_before = len(problems)
     figures: dict[str, Figure] = {}
     for name, form in value.items():
         place = f"figures.{name}"[:80]
         try:
-            figures[str(name)] = Figure.model_validate(written_out(form))
+            figures[str(name)] = Figure.model_validate(figure_fields(form))
         except ValidationError as error:
             problems += spec_problems(error, place, Figure.model_fields)
         except ValueError as error:
             problems.append(SpecProblem(place, str(error)))
-    if len(problems) > before:
+    if len(problems) > count_before:
         return _WRONG
     return _read_field("figures", figures, problems)
 
 
 def _joint_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
-    """Problems of fields with one another; a field with a problem of its own is not there."""
-    yield from _column_problems(read.get("columns", Columns()))
-    yield from _answer_problems(read)
+    """Yields problems of fields with one another; `read` lacks the fields that have problems of their own."""
+    yield from _repeated_column_problems(read.get("columns", Columns()))
+    yield from _answer_column_problems(read)
     yield from _rule_problems(read)
     if "figures" in read:
-        for name, text in figure_problems(read["figures"]):
-            yield SpecProblem(f"figures.{name}", text)
+        yield from figure_problems(read["figures"])
         yield from _mark_problems(read)
         yield from _positive_problems(read)
         yield from _headline_problems(read)
         yield from _published_problems(read)
-    unknown = [name for name in BRACES.findall(read.get("ask") or "") if name not in ASKED]
-    asked = either(f"{{{known}}}" for known in ASKED)
-    for name in dict.fromkeys(unknown):
-        place = f"{{{name}}}"
-        text = f"{place} can't be filled in. Use {asked}."
-        yield SpecProblem("ask", text)
+    yield from _ask_problems(read.get("ask") or "")
     for field in ("called", "groups", "protocols"):
         for word, times in Counter(read.get(field, ())).items():
             if times > 1:
@@ -452,27 +453,37 @@ def _joint_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
         yield SpecProblem("submission", text)
 
 
+def _ask_problems(ask: str) -> Iterator[SpecProblem]:
+    allowed = either(f"{{{name}}}" for name in ASK_FIELDS)
+    for name in dict.fromkeys(BRACES.findall(ask)):
+        if name not in ASK_FIELDS:
+            yield SpecProblem("ask", f"{{{name}}} can't be filled in. Use {allowed}.")
+
+
 _ROLES: Mapping[str, str] = {
     "id": "id",
     "question": "question",
     "truth": "right answer",
     "answer": "model's answer",
 }
+"""Words for the columns that must differ."""
 
 
-def _column_problems(columns: Columns) -> Iterator[SpecProblem]:
-    roles: dict[str, str] = {}
-    for role in _ROLES:
+def _repeated_column_problems(columns: Columns) -> Iterator[SpecProblem]:
+    words_of_column: dict[str, str] = {}
+    for role, words in _ROLES.items():
         column = getattr(columns, role)
         if column is None:
             continue
-        if column in roles:
-            text = f"{column!r} is already the column of the {_ROLES[roles[column]]}. Name another."
+        if column in words_of_column:
+            text = (
+                f"{column!r} is already the column of the {words_of_column[column]}. Name another."
+            )
             yield SpecProblem(f"columns.{role}", text)
-        roles.setdefault(column, role)
+        words_of_column.setdefault(column, words)
 
 
-def _answer_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+def _answer_column_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     """Yields a problem where questions are grouped by the model's answer."""
     answer = read.get("columns", Columns()).answer
     columns_by_place = {"groups": read.get("groups", ()), "splits": [read.get("splits")]}
@@ -497,20 +508,22 @@ def _published_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
 def _rule_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     has_truth = read.get("columns", Columns()).truth is not None
     for case in read.get("rule", ()):
-        if not (case.rule.is_compared or has_truth) and "truth" in case.rule.needed:
+        is_prompted = not case.rule.is_compared
+        if is_prompted and not has_truth and "truth" in case.rule.required:
             text = "The prompt has {truth}, but columns.truth is null. Name the column there."
             yield SpecProblem("rule", text)
         for protocol in read.get("protocols", ()):
-            known = case.rule.protocols()
-            if protocol not in known:
-                has = either([name for name in PROTOCOLS if name in known], "and")
-                text = f"The rule {kind_of(case.rule)} has no protocol {protocol!r}. Choose from {has}."
+            rule_protocols = case.rule.protocols()
+            if protocol not in rule_protocols:
+                names = either([name for name in PROTOCOLS if name in rule_protocols], "and")
+                text = f"The rule {kind_of(case.rule)} has no protocol {protocol!r}. Choose from {names}."
                 yield SpecProblem("protocols", text)
 
 
 def _mark_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
-    """Figures of marks that no rule gives."""
-    most = max((case.rule.mark_count for case in read.get("rule", ())), default=2)
+    """Yields problems of figures of marks that no rule gives."""
+    mark_counts = [case.rule.mark_count for case in read.get("rule", ())]
+    most = max(mark_counts, default=2)  # without a rule, that is the problem
     for name, figure in read["figures"].items():
         if figure.mark_count > most:
             needed = "two marks" if figure.mark_count == 2 else "marks"
@@ -522,11 +535,11 @@ def _mark_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
 
 
 def _positive_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
-    """Figures of an answer that no rule reads."""
+    """Yields problems of figures of an answer that no rule reads."""
     rules = [case.rule for case in read.get("rule", ())]
     for name, figure in read["figures"].items():
         positive = figure.positive
-        if positive is not None and rules and not any(rule.reads(positive) for rule in rules):
+        if positive is not None and rules and not any(rule.can_read(positive) for rule in rules):
             kinds = either(dict.fromkeys(map(kind_of, rules)))
             text = (
                 f"{figure.form} counts {positive!r}, which the rule {kinds} never reads. "
@@ -546,9 +559,9 @@ def _headline_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
         elif all(figure.is_guess for figure in of_protocol):
             text = f"Under the protocol {protocol}, all of them are guesses. Add one that isn't."
             yield SpecProblem("figures", text)
-    by_protocol = (
-        dict.fromkeys(protocols, headline) if isinstance(headline, str) else headline or {}
-    )
+    by_protocol = headline or {}
+    if isinstance(headline, str):
+        by_protocol = dict.fromkeys(protocols, headline)
     texts = [_headline_problem(figures, name, protocol) for protocol, name in by_protocol.items()]
     texts += [
         f"{protocol!r} isn't a protocol of this spec. Choose from {', '.join(protocols)}."
@@ -559,6 +572,7 @@ def _headline_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
 
 
 def _headline_problem(figures: Mapping[str, Figure], name: str, protocol: str) -> str:
+    """Why a figure can't be the headline under a protocol; "" if it can."""
     if name not in figures:
         return none_of(name, figures)
     if figures[name].is_guess:
@@ -570,14 +584,16 @@ def _headline_problem(figures: Mapping[str, Figure], name: str, protocol: str) -
     return ""
 
 
-def is_called(spec: Spec, file: str) -> str:
-    """The name in `called` that ends a file's name; "" if none does."""
+def name_ending(spec: Spec, file: str) -> str:
+    """The longest name in `called` that ends a file's name; "" if none does."""
     stem = PurePath(file).stem.casefold()
-    fitting = [name for name in spec.called if ends_with(stem, name.casefold())]
-    return max(fitting, key=len, default="")
+    endings = [name for name in spec.called if ends_with(stem, name.casefold())]
+    return max(endings, key=len, default="")
 
 
 def ends_with(stem: str, name: str) -> bool:
-    """Whether a file's name ends with this one, on its own or behind a sign."""
+    """Whether a file's name is this one, or ends with it behind a character that is no letter or digit."""
+    if not stem.endswith(name):
+        return False
     before = stem.removesuffix(name)
-    return stem.endswith(name) and not before[-1:].isalnum()
+    return not before[-1:].isalnum()

@@ -29,20 +29,26 @@ class CellColumn(NamedTuple):
     def within(self, mask: Mask) -> "CellColumn":
         return self._replace(codes=self.codes[mask])
 
-    def having(self, cells: Iterable[bool]) -> Mask:
-        """The rows whose distinct cell has a property, which `cells` are for each."""
-        return np.fromiter(cells, dtype=bool, count=len(self.distinct))[self.codes]
+    def mask_of_cells(self, are_wanted: Iterable[bool]) -> Mask:
+        """The rows whose cell is wanted; `are_wanted` says so of each of `distinct`, in order."""
+        return np.fromiter(are_wanted, dtype=bool, count=len(self.distinct))[self.codes]
+
+
+class GroupMembers(NamedTuple):
+    """The members of groups of rows: for each member the number of its group, and that of its row."""
+
+    groups: Codes
+    rows: Codes
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredRows:
-    """Rows with a score (NaN: unscored), what was read of an answer ("": nothing), and its question's columns.
-
-    `ends` are the lowest and the highest score of a row, `mark_ends` those of a mark; `marks` is (rows, marks).
-    """
+    """Answers by row, each with its score, what was read of it, and its question's cells."""
 
     score: Floats
+    """NaN where an answer is unscored."""
     read: CellColumn
+    """What was read of each answer; "" where nothing was."""
     truth: CellColumn
     picture: CellColumn
     """The name of each row's picture; "" where it is unknown."""
@@ -53,74 +59,76 @@ class ScoredRows:
     cells: Mapping[str, CellColumn]
     """The columns that figures and groups name."""
     ends: Ends = UNIT
+    """The lowest and the highest score that a row can have."""
     marks: Floats = field(default_factory=lambda: np.empty((0, 2)))
+    """A judge's marks, of shape (rows, marks); NaN where a mark is unknown. Without rows if the rule gives no marks."""
     mark_ends: Ends = UNIT
-    unread_is_no: bool = False
+    """The lowest and the highest mark."""
+    is_unread_no: bool = False
     """Whether an answer that was not read counts as the negative one, as in VLMEvalKit's F1."""
 
     def __len__(self) -> int:
         return len(self.score)
 
     @cached_property
-    def chance(self) -> Floats:
+    def chance_scores(self) -> Floats:
         """The expected score of a random guess among each row's options; NaN where there are none."""
         return np.divide(1.0, self.options, out=np.full(len(self), np.nan), where=self.options > 0)
 
-    def frequent(self, column: str) -> Floats:
+    def frequent_scores(self, column: str) -> Floats:
         """The score of the most frequent right answer of each of a column's groups; NaN without a right answer."""
-        if column in self._frequent:
-            return self._frequent[column]
-        is_known = self.truth.having(truth != "" for truth in self.truth.distinct)
+        if column in self._frequent_scores:
+            return self._frequent_scores[column]
+        is_known = self.truth.mask_of_cells(truth != "" for truth in self.truth.distinct)
         score = np.full(len(self), np.nan)
         for group in self.groups(column).values():
-            places = np.flatnonzero(group & is_known)
-            truths = self.truth.codes[places]
-            if len(places):
-                score[places] = truths == np.bincount(truths).argmax()
-        self._frequent[column] = score
+            rows = np.flatnonzero(group & is_known)
+            truths = self.truth.codes[rows]
+            if len(rows):
+                score[rows] = truths == np.bincount(truths).argmax()
+        self._frequent_scores[column] = score
         return score
 
     @cached_property
-    def _frequent(self) -> dict[str, Floats]:
+    def _frequent_scores(self) -> dict[str, Floats]:
         return {}
 
     @cached_property
-    def everything(self) -> Mask:
+    def all_rows(self) -> Mask:
         return np.ones(len(self), dtype=bool)
 
     @cached_property
-    def places(self) -> Codes:
+    def row_numbers(self) -> Codes:
         """The number of each row."""
         return np.arange(len(self))
 
     @cached_property
     def is_read(self) -> Mask:
         """Whether an answer counts as read."""
-        if self.unread_is_no:
-            return self.everything
-        return self.read.having(text != "" for text in self.read.distinct)
+        if self.is_unread_no:
+            return self.all_rows
+        return self.read.mask_of_cells(text != "" for text in self.read.distinct)
 
     @cached_property
     def pictures(self) -> Sequence[str]:
-        """What tells each row's picture; "" where nothing does."""
+        """The name of each row's picture; "" where it is unknown."""
         return [str(self.picture.distinct[code]) for code in self.picture.codes.tolist()]
 
     @cached_property
     def picture_codes(self) -> Codes:
-        is_known = self.picture.having(text != "" for text in self.picture.distinct)
+        """The number of each row's picture; -1 where it is unknown."""
+        is_known = self.picture.mask_of_cells(text != "" for text in self.picture.distinct)
         return np.where(is_known, self.picture.codes, -1)
 
-    def equals(self, column: CellColumn, text: str) -> Mask:
+    def mask_with_text(self, column: CellColumn, text: str) -> Mask:
         """Returns the rows in which `read` or `truth` is this text, in any case."""
         folded = text.casefold()
-        return column.having(str(cell).strip().casefold() == folded for cell in column.distinct)
-
-    @cached_property
-    def _groups(self) -> dict[str, Mapping[str, Mask]]:
-        return {}
+        return column.mask_of_cells(
+            str(cell).strip().casefold() == folded for cell in column.distinct
+        )
 
     def groups(self, column: str) -> Mapping[str, Mask]:
-        """The rows of each group of a column, in the order of the file."""
+        """The rows of each group of a column by the group's name, in the order of the file."""
         if column not in self._groups:
             codes = self.cells[column].codes
             groups: dict[str, Mask] = {}
@@ -132,36 +140,42 @@ class ScoredRows:
             self._groups[column] = groups
         return self._groups[column]
 
-    def members(self, column: str) -> tuple[Codes, Codes]:
-        """The members of a column's groups: the number of a group, and that of a row, for each."""
+    @cached_property
+    def _groups(self) -> dict[str, Mapping[str, Mask]]:
+        return {}
+
+    def group_members(self, column: str) -> GroupMembers:
+        """The members of all of a column's groups; a row is a member of each group that its cell names."""
         cells = self.cells[column]
         if not cells.has_lists:
-            return cells.codes, self.places
+            return GroupMembers(cells.codes, self.row_numbers)
         rows = [np.flatnonzero(group) for group in self.groups(column).values()]
         groups = np.repeat(np.arange(len(rows)), [len(group) for group in rows])
-        return groups, np.concatenate([*rows, self.places[:0]])
+        no_rows = self.row_numbers[:0]  # concatenate needs an array, also where there is no group
+        return GroupMembers(groups, np.concatenate([*rows, no_rows]))
 
-    def in_any(self, column: str, names: Iterable[str]) -> Mask:
+    def mask_of_groups(self, column: str, names: Iterable[str]) -> Mask:
         """The rows in any of these groups of a column."""
-        known = self.groups(column)
-        mask = ~self.everything
+        groups = self.groups(column)
+        mask = ~self.all_rows
         for name in names:
-            mask = mask | known.get(name, False)
+            mask = mask | groups.get(name, False)
         return mask
 
-    def having(self, conditions: Mapping[str, str]) -> Mask:
+    def mask_with_cells(self, conditions: Mapping[str, str]) -> Mask:
         """The rows with these cells; a column that is not there has empty ones."""
-        mask = self.everything
+        mask = self.all_rows
         for column, value in conditions.items():
             if column in self.cells:
-                mask = mask & self.in_any(column, [value])
+                mask = mask & self.mask_of_groups(column, [value])
             elif value:
-                mask = ~self.everything
+                mask = ~self.all_rows
         return mask
 
-    def fitting(self, where: Mapping[str, str], without: Mapping[str, str]) -> Mask:
-        """The rows with some cells, but for those that have all of others."""
-        return self.having(where) & ~self.having(without) if without else self.having(where)
+    def mask_of_conditions(self, where: Mapping[str, str], without: Mapping[str, str]) -> Mask:
+        """The rows with all cells of `where`, but for those with all cells of `without` if it has any."""
+        mask = self.mask_with_cells(where)
+        return mask & ~self.mask_with_cells(without) if without else mask
 
     def within(self, mask: Mask) -> "ScoredRows":
         """These rows alone."""
@@ -177,21 +191,21 @@ class ScoredRows:
             marks=self.marks[mask] if len(self.marks) else self.marks,
         )
 
-    @cached_property
-    def _units(self) -> dict[tuple[str, ...], Codes]:
-        return {}
-
-    def units(self, columns: Sequence[str]) -> Codes:
+    def unit_codes(self, columns: Sequence[str]) -> Codes:
         """The number of each row's unit: rows with equal cells in all of these columns."""
         key = tuple(columns)
-        if key not in self._units:
-            units = np.zeros(len(self), dtype=np.int64)
+        if key not in self._unit_codes:
+            unit_codes = np.zeros(len(self), dtype=np.int64)
             for column in key:
                 cells = self.cells[column]
-                both = units * len(cells.distinct) + cells.codes
-                units = np.unique(both, return_inverse=True)[1]
-            self._units[key] = units
-        return self._units[key]
+                pair_codes = unit_codes * len(cells.distinct) + cells.codes
+                unit_codes = np.unique(pair_codes, return_inverse=True)[1]
+            self._unit_codes[key] = unit_codes
+        return self._unit_codes[key]
+
+    @cached_property
+    def _unit_codes(self) -> dict[tuple[str, ...], Codes]:
+        return {}
 
 
 def scored_rows(
@@ -202,9 +216,9 @@ def scored_rows(
     pictures: Sequence[str] = (),
     answers: Sequence[int] = (),
     options: Sequence[int] = (),
-    **how: Any,
+    **fields: Any,
 ) -> ScoredRows:
-    """Rows from their columns; `how` are other fields of `ScoredRows`.
+    """Rows from their columns; `fields` are other fields of `ScoredRows`.
 
     Without a column nothing was read, and truths, pictures and options are unknown; each row has an answer of its own.
     """
@@ -218,12 +232,12 @@ def scored_rows(
         answers=np.array(answers or range(size), dtype=np.int64),
         options=np.array(options or [0] * size, dtype=np.int64),
         cells={name: _column(column) for name, column in cells.items()},
-        **how,
+        **fields,
     )
 
 
 def _column(cells: Iterable[Cell]) -> CellColumn:
-    numbers: dict[Cell, int] = {}
-    codes = [numbers.setdefault(cell, len(numbers)) for cell in cells]
-    has_lists = any(isinstance(cell, tuple) for cell in numbers)
-    return CellColumn(np.array(codes, dtype=np.int64), [*numbers], has_lists)
+    code_by_cell: dict[Cell, int] = {}
+    codes = [code_by_cell.setdefault(cell, len(code_by_cell)) for cell in cells]
+    has_lists = any(isinstance(cell, tuple) for cell in code_by_cell)
+    return CellColumn(np.array(codes, dtype=np.int64), [*code_by_cell], has_lists)

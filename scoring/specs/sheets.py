@@ -28,7 +28,7 @@ from scoring.specs.report import (
 from scoring.specs.schema import Spec
 
 _MOST_RULES = 30
-_PUBLISHED = {
+_PUBLISHED_COLUMNS = {
     "model": "Model",
     "figure": "Figure",
     "score": "Score",
@@ -36,8 +36,8 @@ _PUBLISHED = {
     "source": "Source",
 }
 """The columns of published numbers, with their heads."""
-_FOLDED = 40
-"""Groups from which their sheet is folded away."""
+_MOST_GROUPS_IN_VIEW = 40
+"""Groups up to which a sheet of them isn't folded away."""
 
 
 def report_sheets(report: SpecReport) -> Iterator[Sheet]:
@@ -53,7 +53,8 @@ def report_sheets(report: SpecReport) -> Iterator[Sheet]:
         for split in splits if len(splits) > 1 else ():
             yield from _group_sheet(report, column, split)
     yield _rules_sheet(report)
-    if lines := no_answer_lines(report):
+    lines = no_answer_lines(report)
+    if lines:
         yield no_answer_sheet(lines)
 
 
@@ -61,12 +62,13 @@ def published_sheets(spec: Spec) -> list[Sheet]:
     """The published numbers that a spec names."""
     if not spec.published:
         return []
-    rows = [row.model_dump(include={*_PUBLISHED}) for row in spec.published]
-    columns = [Column(name, head) for name, head in _PUBLISHED.items()]
+    rows = [row.model_dump(include={*_PUBLISHED_COLUMNS}) for row in spec.published]
+    columns = [Column(name, head) for name, head in _PUBLISHED_COLUMNS.items()]
     places = max(len(f"{row.score:g}".partition(".")[2]) for row in spec.published)
-    columns[2] = replace(columns[2], kind="score", places=places)
-    apart = dict.fromkeys(row.apart for row in spec.published if row.apart)
-    note = f"Not the same conditions as here: {'; '.join(apart)}." if apart else ""
+    score = [*_PUBLISHED_COLUMNS].index("score")
+    columns[score] = replace(columns[score], kind="score", places=places)
+    differences = dict.fromkeys(row.apart for row in spec.published if row.apart)
+    note = f"Not the same conditions as here: {'; '.join(differences)}." if differences else ""
     return [Sheet("published", "Published", pd.DataFrame(rows), tuple(columns), note)]
 
 
@@ -85,20 +87,17 @@ def _is_share(report: SpecReport, figure: Figure) -> bool:
 
 
 def _grade_sheet(report: SpecReport) -> Iterator[Sheet]:
-    """Returns the counts of a judge's grades, and their mean on the rubric's own scale."""
-    (rule, *others) = [case.rule for case in spec_of_report(report).rule]
+    """Yields the counts of a judge's grades, with their mean on its scale, if one rubric gives all of them."""
+    rules = [case.rule for case in spec_of_report(report).rule]
+    rule = rules[0]
+    if len(rules) > 1 or not isinstance(rule, RubricRule) or rule.marks == 2:
+        return
     scores = [row.reading.score for row in report.rows if row.reading.score is not None]
-    if (
-        lost_judging(report)
-        or others
-        or not isinstance(rule, RubricRule)
-        or rule.marks == 2
-        or not scores
-    ):
+    if not scores or lost_judging(report):
         return
     scale = rule.scale
     grades = [scale.low + (scale.high - scale.low) * score for score in scores]
-    times = Counter(round(grade, 9) for grade in grades)
+    times = Counter(round(grade, 9) for grade in grades)  # equal grades differ in their last digits
     rows = [
         {"grade": f"{grade:g}", "answers": count, "share": count / len(grades)}
         for grade, count in sorted(times.items())
@@ -115,11 +114,12 @@ def _grade_sheet(report: SpecReport) -> Iterator[Sheet]:
 
 def _group_sheet(report: SpecReport, column: str, split: str) -> Iterator[Sheet]:
     groups = grouped_lines(report, column, split)
-    figures = [name for name in _told_of(report, column) if _has_value(groups, name)]
+    figures = [name for name in _figures_of_groups(report, column) if _has_value(groups, name)]
     if not figures:
         return
-    head = head_figure(report) if head_figure(report) in figures else figures[0]
-    rows = [_row(group, figures, head) for group in groups]
+    headline = head_figure(report)
+    head = headline if headline in figures else figures[0]
+    rows = [_group_row(group, figures, head) for group in groups]
     columns = [Column("name", column, has_words=True), Column("n", "n", "count")]
     for place, name in enumerate(figures):
         key = f"figure_{place}"
@@ -132,25 +132,29 @@ def _group_sheet(report: SpecReport, column: str, split: str) -> Iterator[Sheet]
         places = spec_of_report(report).figures[head].places
         columns.append(interval("least", "most", f"Possible {head}", places))
     title = f"{split}: by {column}" if split else f"By {column}"
-    name = safe_name(f"by-{column}{f'-{split}' if split else ''}".lower().replace(" ", "-"))
-    place = "folded" if split or len(rows) > _FOLDED else "main"
+    words = f"by-{column}-{split}" if split else f"by-{column}"
+    name = safe_name(words.lower().replace(" ", "-"))
+    place = "folded" if split or len(rows) > _MOST_GROUPS_IN_VIEW else "main"
     yield Sheet(
         name, title, pd.DataFrame(rows), tuple(columns), place=place, scrolls=len(figures) > 2
     )
 
 
-def _told_of(report: SpecReport, column: str) -> list[str]:
-    """The figures that say something of a column's groups: not those that sum over these, where others do."""
+def _figures_of_groups(report: SpecReport, column: str) -> list[str]:
+    """The figures to show for each of a column's groups.
+
+    Those that are made of just these groups only where there are no others.
+    """
     figures = figures_with_columns(report)
-    within = [name for name, figure in figures.items() if column not in figure.spans]
-    return within or [*figures]
+    others = [name for name, figure in figures.items() if column not in figure.group_columns]
+    return others or [*figures]
 
 
 def _has_value(groups: Sequence[GroupLines], name: str) -> bool:
     return any(group.lines[name].mean is not None for group in groups)
 
 
-def _row(group: GroupLines, figures: Sequence[str], head: str) -> Mapping[str, object]:
+def _group_row(group: GroupLines, figures: Sequence[str], head: str) -> Mapping[str, object]:
     line: ScoreLine = group.lines[head]
     row: dict[str, object] = {
         "name": group.name,
@@ -160,20 +164,24 @@ def _row(group: GroupLines, figures: Sequence[str], head: str) -> Mapping[str, o
         "most": line.best if line.unscored else None,
     }
     for place, name in enumerate(figures):
-        value = group.lines[name]
+        figure_line = group.lines[name]
         key = f"figure_{place}"
-        row |= {key: value.mean, f"{key}_low": value.low, f"{key}_high": value.high}
+        row[key] = figure_line.mean
+        row[f"{key}_low"] = figure_line.low
+        row[f"{key}_high"] = figure_line.high
     return row
 
 
 def _rules_sheet(report: SpecReport) -> Sheet:
     """Returns the number of answers that each rule read or left, the most frequent first."""
     times = Counter(row.reading.why for row in report.rows)
-    most = times.most_common(_MOST_RULES)
-    rest = times.total() - sum(count for _, count in most)
+    counts = dict(times.most_common(_MOST_RULES))
+    rest = times.total() - sum(counts.values())
+    if rest:
+        counts["other rules"] = rest
     rows = [
         {"rule": rule, "answers": count, "share": count / times.total()}
-        for rule, count in [*most, *([("other rules", rest)] if rest else [])]
+        for rule, count in counts.items()
     ]
     columns = (
         Column("rule", "Rule", has_words=True),

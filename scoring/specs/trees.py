@@ -18,7 +18,7 @@ from scoring.specs.report import (
     figure_lines,
     head_figure,
     lines_of,
-    scored,
+    scored_rows_of_report,
     spec_of_report,
     splits_of,
 )
@@ -43,7 +43,7 @@ def whole_figures(report: SpecReport) -> Sequence[ScoreLine]:
         for name in names
         if not figures[name].is_guess
         and not _leaves_few(report, name)
-        and not reveals_few_answers(name, scored(report), figures)
+        and not reveals_few_answers(name, scored_rows_of_report(report), figures)
     ]
 
 
@@ -54,13 +54,13 @@ def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
     chains whose groups, beside those of the chains before, would tell a few answers.
     """
     spec = spec_of_report(report)
-    rows = scored(report)
+    rows = scored_rows_of_report(report)
     whole = [line.name for line in whole_figures(report) if not _is_partial(spec, line.name)]
     splits = [spec.splits or ""] if len(splits_of(report)) > 1 else []
     chains = _safe_chains(rows, nested_columns(rows, _grouping(report)), splits)
     for chain in chains or [[]]:  # without a chain, the splits alone
         columns = [*splits, *chain]
-        groups = [*_groups_of(rows, rows.everything, columns)]
+        groups = [*_groups_of(rows, rows.all_rows, columns)]
         safe_figures = [
             figure
             for figure in whole
@@ -69,7 +69,7 @@ def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
             )
         ]
         if columns and safe_figures:
-            trees = _trees(report, ALL, rows.everything, columns, "overall")
+            trees = _trees(report, ALL, rows.all_rows, columns, "overall")
             name = f"by-{'-'.join(columns)}".lower().replace(" ", "-")
             title = f"By {' and '.join(columns)}"
             yield TreeTable(
@@ -109,7 +109,7 @@ def truth_columns(spec: Spec) -> frozenset[str]:
 def _grouping(report: SpecReport) -> list[str]:
     """The columns of groups that can be told one by one, and are no right answers."""
     spec = spec_of_report(report)
-    rows = scored(report)
+    rows = scored_rows_of_report(report)
     return [
         column
         for column in spec.groups
@@ -125,7 +125,7 @@ def _refines(rows: ScoredRows, fine: str, coarse: str) -> bool:
     has_lists = rows.cells[fine].has_lists or rows.cells[coarse].has_lists
     if has_lists or len(rows.groups(fine)) <= len(rows.groups(coarse)):
         return False
-    pairs = rows.units([fine, coarse])
+    pairs = rows.unit_codes([fine, coarse])
     return len(np.unique(pairs)) == len(rows.groups(fine))
 
 
@@ -133,7 +133,7 @@ def _safe_chains(
     rows: ScoredRows, chains: Sequence[Sequence[str]], splits: Sequence[str]
 ) -> Sequence[Sequence[str]]:
     """The chains, but for those whose groups in a split tell a few answers, by themselves or beside earlier chains."""
-    parts = [*rows.groups(splits[0]).values()] if splits else [rows.everything]
+    parts = [*rows.groups(splits[0]).values()] if splits else [rows.all_rows]
     is_scored = ~np.isnan(rows.score)
     scored_parts = [part & is_scored for part in parts]
     large_parts = [part for part in scored_parts if part.sum() >= LEAST]
@@ -170,7 +170,7 @@ def _trees(
     report: SpecReport, name: str, within: Mask, columns: Sequence[str], level: str
 ) -> Mapping[str, Node]:
     """The tree of each figure over some of the rows."""
-    rows = scored(report)
+    rows = scored_rows_of_report(report)
     below = []
     if columns:
         column, *rest = columns
@@ -196,8 +196,8 @@ def _is_partial(spec: Spec, name: str) -> bool:
 
 def _leaves_few(report: SpecReport, name: str) -> bool:
     """Whether a figure is over all scored rows but a few, so that another figure less this one would tell those."""
-    rows = scored(report)
+    rows = scored_rows_of_report(report)
     figure = spec_of_report(report).figures[name]
-    fitting = rows.fitting(figure.where or {}, figure.without or {})
+    fitting = rows.mask_of_conditions(figure.where or {}, figure.without or {})
     is_left = ~np.isnan(rows.score) & ~fitting
     return 0 < is_left.sum() < LEAST or any(_leaves_few(report, part) for part in figure.parts)

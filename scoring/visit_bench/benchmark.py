@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -48,6 +48,18 @@ from scoring.visit_bench.sheets import board_sheet
 
 _COLUMNS: tuple[str, ...] = ("Win rate", "Elo")
 _LETTERS = {"a": "A", "b": "B", "tie": "Tie", None: None}
+"""Winners as the authors' files write them."""
+_SCORES: Mapping[Outcome, float | None] = {"won": 1.0, "tied": 0.5, "lost": 0.0, None: None}
+NO_VERDICT = "Matches of such answers have no result and weren't sent to the judge."
+_DATA_SETS = {
+    "imagecode": "ImageCoDe",
+    "irfl": "IRFL",
+    "nlvr2": "NLVR2",
+    "rcc": "RCC",
+    "vasr": "VASR",
+    "winogavil": "WinoGAViL",
+}
+"""Names of data sets that families come from, as their authors write them."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +72,7 @@ class PublishedRating:
 
 
 @cache
-def published() -> tuple[PublishedRating, ...]:
+def published_ratings() -> tuple[PublishedRating, ...]:
     """Table 4 without the reference's own row: win rates are against the reference."""
     return read_table(PublishedRating, "visit_bench_published.csv", _COLUMNS)
 
@@ -106,11 +118,11 @@ class VisitBench(Benchmark[MatchReport]):
         refused = partial(Verdict, None)
         tasks = []
         for match, contest in zip(report.matches, _contests(report), strict=True):
-            unanswered = _unanswered(contest)
+            begin_without_call = _begin_without_call(contest)
             for order in ORDERS:
                 task = Task(
                     0,
-                    unanswered or partial(judging, contest, order),
+                    begin_without_call or partial(judging, contest, order),
                     refused,
                     name=f"{match.a} (A) or {match.b} (B)",
                     is_read=lambda verdict: not verdict.reason,
@@ -119,7 +131,9 @@ class VisitBench(Benchmark[MatchReport]):
         return tasks
 
     def with_outcomes(self, report: MatchReport, outcomes: Sequence[Verdict]) -> MatchReport:
-        pairs = zip(outcomes[::2], outcomes[1::2], strict=True)
+        with_a_first = outcomes[::2]  # tasks take a match's two orders in turn
+        with_b_first = outcomes[1::2]
+        pairs = zip(with_a_first, with_b_first, strict=True)
         matches = tuple(
             replace(match, verdicts=pair) for match, pair in zip(report.matches, pairs, strict=True)
         )
@@ -143,27 +157,31 @@ class VisitBench(Benchmark[MatchReport]):
         """The share of decided matches won, ties left out (Table 4): against the reference if it met the reference."""
         against = "the human-verified reference" if _meets_reference(report) else "other models"
         name = f"% of decided matches won against {against}"
-        (line,) = _won(report, {name: _headline_matches(report)})
-        return replace(line, mean=None, low=None, high=None) if ungraded_note(report) else line
+        [line] = _win_lines(report, {name: _headline_matches(report)})
+        if ungraded_note(report):
+            return replace(line, mean=None, low=None, high=None)
+        return line
 
     def groups(self, report: MatchReport) -> Sequence[ScoreLine]:
         families = grouped(
             (family_words(report.by_item[match.item].family), match)
             for match in _headline_matches(report)
         )
-        return _won(report, families)
+        return _win_lines(report, families)
 
     def sheets(self, report: MatchReport) -> Sequence[Sheet]:
         """The report's own boards, of single and of multiple images."""
-        kinds = {False: "Single image", True: "Multiple images"}
-        return [
-            board_sheet(
-                name=kinds[board.multi].lower().replace(" ", "-"),
-                title=f"{kinds[board.multi]}, this report's matches",
-                board=board,
+        sheets = []
+        for board in boards(report):
+            images = "Multiple images" if board.multi else "Single image"
+            sheets.append(
+                board_sheet(
+                    name=images.lower().replace(" ", "-"),
+                    title=f"{images}, this report's matches",
+                    board=board,
+                )
             )
-            for board in boards(report)
-        ]
+        return sheets
 
     def caveats(self, report: MatchReport) -> Sequence[Caveat]:
         caveats = [*super().caveats(report)]
@@ -182,7 +200,7 @@ class VisitBench(Benchmark[MatchReport]):
         return [*caveats, *(Caveat("", sentence) for sentence in sentences)]
 
     def published_sheets(self) -> Sequence[Sheet]:
-        categories = grouped((row.category, row) for row in published())
+        categories = grouped((row.category, row) for row in published_ratings())
         return [
             models_sheet(
                 f"published-{category}",
@@ -200,7 +218,9 @@ class VisitBench(Benchmark[MatchReport]):
         multi = _is_multi(report)
         category = "multiple" if multi else "single"
         rows = tuple(
-            PublishedRow(row.model, row.scores) for row in published() if row.category == category
+            PublishedRow(row.model, row.scores)
+            for row in published_ratings()
+            if row.category == category
         )
         reasons = [f"GPT-4 judged the table in 2023, {report.judge.model} this report"]
         if report.reference != "free" or report.context != "captions" or report.protocol != "paper":
@@ -212,20 +232,20 @@ class VisitBench(Benchmark[MatchReport]):
 
     def scored_answers(self, report: MatchReport) -> Sequence[ScoredAnswer]:
         """Every public match as an answer, with the reference as the truth."""
-        report = with_listable_matches(report)
+        public = with_listable_matches(report)
         answers = []
-        for match in report.matches:
-            instance = report.by_item[match.item]
-            opponent = match.b if match.a == report.title else match.a
-            outcome = match.outcome(report.title)
+        for match in public.matches:
+            instance = public.by_item[match.item]
+            opponent = match.b if match.a == public.title else match.a
+            outcome = match.outcome(public.title)
             answers.append(
                 ScoredAnswer(
                     id=f"{match.item}, {opponent}",
                     question=instance.instruction,
                     truth=instance.reference or "",
-                    answer=report.texts[match.item, report.title],
-                    grade=_grade(outcome, opponent),
-                    score={"won": 1.0, "tied": 0.5, "lost": 0.0, None: None}[outcome],
+                    answer=public.texts[match.item, public.title],
+                    grade=_outcome_words(outcome, opponent),
+                    score=_SCORES[outcome],
                     groups=(family_words(instance.family),),
                     pictures=tuple(picture.name for picture in instance.pictures),
                 )
@@ -238,11 +258,12 @@ class VisitBench(Benchmark[MatchReport]):
         return [f"The same winner in both orders: {same.part:,} of {same.total:,} matches."]
 
     def methods(self, report: MatchReport) -> Mapping[str, str]:
-        judge_input = {"captions": "captions of the pictures", "images": "the pictures"}[
-            report.context
-        ]
-        reference = {"free": "not shown", "backed": "shown"}[report.reference]
-        methods = {"Items": report.source, "The judge read": judge_input, "Reference": reference}
+        has_captions = report.context == "captions"
+        methods = {
+            "Items": report.source,
+            "The judge read": "captions of the pictures" if has_captions else "the pictures",
+            "Reference": "shown" if report.reference == "backed" else "not shown",
+        }
         if report.protocol == "paper" and report.context == "images":
             methods["Protocol"] = "As in the paper, but for pictures in place of their captions"
         return methods
@@ -285,18 +306,17 @@ VISIT_BENCH = VisitBench(
 )
 
 
-NO_VERDICT = "Matches of such answers have no result and weren't sent to the judge."
-
-
-def _unanswered(contest: Contest) -> Callable[[], Generator[Ask, Reply, Verdict]] | None:
-    """A task without a call, for a match in which a response is no answer of a model; None if both are answers.
+def _begin_without_call(contest: Contest) -> Callable[[], Generator[Ask, Reply, Verdict]] | None:
+    """The beginning of a task that asks no judge, if a response is no answer of a model; None if both are answers.
 
     The paper's protocol sends every response.
     """
     if contest.protocol == "paper":
         return None
     reason = no_answer(contest.a) or no_answer(contest.b)
-    return partial(_no_verdict, unscored_because(reason)) if reason else None
+    if not reason:
+        return None
+    return partial(_no_verdict, unscored_because(reason))
 
 
 def _no_verdict(reason: str) -> Generator[Ask, Reply, Verdict]:
@@ -306,8 +326,8 @@ def _no_verdict(reason: str) -> Generator[Ask, Reply, Verdict]:
 
 def _is_multi(report: MatchReport) -> bool:
     """Whether most of the matches are on several images, which have their own board."""
-    multi = sum(report.by_item[match.item].multi for match in report.matches)
-    return 2 * multi > len(report.matches)
+    multi_count = sum(report.by_item[match.item].multi for match in report.matches)
+    return multi_count > len(report.matches) / 2
 
 
 def _own_elo(report: MatchReport, multi: bool) -> float | None:
@@ -319,23 +339,13 @@ def _own_elo(report: MatchReport, multi: bool) -> float | None:
     return None
 
 
-_DATA_SETS = {
-    "imagecode": "ImageCoDe",
-    "irfl": "IRFL",
-    "nlvr2": "NLVR2",
-    "rcc": "RCC",
-    "vasr": "VASR",
-    "winogavil": "WinoGAViL",
-}
-
-
 def family_words(family: str) -> str:
     """A family's name for readers, from its key in the authors' files, such as `spot_the_diff`."""
     first, *others = family.split("_")
     return " ".join([_DATA_SETS.get(first, first.capitalize()), *others])
 
 
-def _grade(outcome: Outcome, opponent: str) -> str:
+def _outcome_words(outcome: Outcome, opponent: str) -> str:
     grades: Mapping[Outcome, str] = {
         "won": f"won against {opponent}",
         "lost": f"lost to {opponent}",
@@ -350,42 +360,44 @@ def _meets_reference(report: MatchReport) -> bool:
 
 
 def _headline_matches(report: MatchReport) -> list[Match]:
-    """The matches that the headline counts."""
+    """The matches that the headline counts: on the report's own board, and against the reference if it met it."""
     multi = _is_multi(report)
-    reference = _meets_reference(report)
-    return [
-        match
-        for match in report.matches
-        if report.by_item[match.item].multi == multi
-        and (not reference or REFERENCES & {match.a, match.b})
-    ]
+    matches = [match for match in report.matches if report.by_item[match.item].multi == multi]
+    if not _meets_reference(report):
+        return matches
+    return [match for match in matches if REFERENCES & {match.a, match.b}]
 
 
-def _won(report: MatchReport, groups: Mapping[str, Sequence[Match]]) -> list[ScoreLine]:
+def _win_lines(report: MatchReport, groups: Mapping[str, Sequence[Match]]) -> list[ScoreLine]:
     """The share of decided matches won in each group; intervals count an item's matches as a cluster."""
-    lines = {}
-    hits = []
-    groups_of_hits = []
-    items_of_hits = []
+    lines: dict[str, ScoreLine] = {}
+    decided: list[_DecidedMatch] = []
     for name, matches in groups.items():
         results: list[bool | None] = []
         for match in matches:
             outcome = match.outcome(report.title)
-            if outcome is None:
-                results.append(None)
-            elif outcome != "tied":
-                is_won = outcome == "won"
-                results.append(is_won)
-                hits.append(is_won)
-                groups_of_hits.append(name)
-                items_of_hits.append(match.item)
+            if outcome == "tied":
+                continue
+            is_won = None if outcome is None else outcome == "won"
+            results.append(is_won)
+            if is_won is not None:
+                decided.append(_DecidedMatch(name, match.item, is_won))
         lines[name] = share_line(name, results)
-    names, (group,) = encode_columns(groups_of_hits)
-    _, (item,) = encode_columns(items_of_hits)
-    rates = clustered_shares(np.array(hits, bool), group, len(names), [item])
-    for name, rate in zip(names, rates, strict=True):
+    group_names, [group_codes] = encode_columns([match.group for match in decided])
+    _, [item_codes] = encode_columns([match.item for match in decided])
+    hits = np.array([match.is_won for match in decided], bool)
+    rates = clustered_shares(hits, group_codes, len(group_names), [item_codes])
+    for name, rate in zip(group_names, rates, strict=True):
         lines[name] = replace(lines[name], low=100 * rate.low, high=100 * rate.high)
     return list(lines.values())
+
+
+class _DecidedMatch(NamedTuple):
+    """A match that the report's model won or lost."""
+
+    group: str
+    item: str
+    is_won: bool
 
 
 def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:

@@ -22,11 +22,13 @@ from arena.ratings.shares import clustered_shares
 from arena.ratings.votes import encode_columns, mean_ranks
 from scoring.visit_bench.matches import REFERENCES, Winner
 
-ORDERS = 100
+ELO_ORDERS = 100
+"""Orders of matches whose median Elo counts, and replicates of the bootstrap."""
 SEED = 0
-EXACT = 8
+_MOST_MODELS_OF_ALL_ORDERS = 8
 """Largest number of models for which a correlation's p value tries every order."""
-DRAWS = 20_000
+_DRAWN_ORDERS = 20_000
+"""Orders that are drawn for more models."""
 _COLUMNS = ("Category", "Model", "Elo", "# Matches", "Win vs. Reference (w/ # ratings)")
 
 
@@ -103,18 +105,19 @@ class Correlation(NamedTuple):
 
 def automatic_board(played: Iterable[PlayedMatch], multi: bool) -> AutomaticBoard:
     """The board of the matches on single or on several images."""
-    own = [match for match in played if match.multi == multi]
-    unscored = Counter(
-        model for match in own if match.winner is None for model in (match.a, match.b)
-    )
-    matches = sorted(_sided(match) for match in own if match.winner)
+    of_board = [match for match in played if match.multi == multi]
+    unscored: Counter[str] = Counter()
+    for match in of_board:
+        if match.winner is None:
+            unscored.update((match.a, match.b))
+    matches = sorted(_with_sorted_sides(match) for match in of_board if match.winner)
     votes = [
         Vote(match.a, match.b, match.winner, match.item, match.voter or None, judge=match.judge)
         for match in matches
         if match.winner
     ]
     battles = Battles(None, *columns_of(votes), rows=({},) * len(votes))
-    report = rating_report(battles, RatingSettings(bootstrap=ORDERS, seed=SEED))
+    report = rating_report(battles, RatingSettings(bootstrap=ELO_ORDERS, seed=SEED))
     rates = _win_rates(matches, [""] * len(matches)).get("", {})
     return AutomaticBoard(
         multi=multi,
@@ -127,7 +130,7 @@ def automatic_board(played: Iterable[PlayedMatch], multi: bool) -> AutomaticBoar
     )
 
 
-def played_of(battles: Battles) -> Iterator[PlayedMatch]:
+def matches_of_votes(battles: Battles) -> Iterator[PlayedMatch]:
     """Yields a file's votes as matches: "both bad" is a tie, and a vote without an item counts as an item by itself.
 
     A voter's last vote on a conversation counts.
@@ -148,7 +151,7 @@ def played_of(battles: Battles) -> Iterator[PlayedMatch]:
         )
 
 
-def table(boards: Iterable[AutomaticBoard]) -> str:
+def leaderboard_tsv(boards: Iterable[AutomaticBoard]) -> str:
     """Boards in the layout of the authors' leaderboard file: TSV, one board after the other."""
     rows: list[Sequence[object]] = [_COLUMNS]
     for board in boards:
@@ -160,7 +163,7 @@ def table(boards: Iterable[AutomaticBoard]) -> str:
     return csv_text(rows, delimiter="\t")
 
 
-def family_table(boards: Iterable[AutomaticBoard]) -> str:
+def family_csv(boards: Iterable[AutomaticBoard]) -> str:
     """Every family's win rates against the reference as CSV, including those from few matches."""
     rows: list[Sequence[object]] = [
         ("images", "family", "model", "wins", "decided", "ties", "win_rate", "low_95", "high_95")
@@ -195,18 +198,19 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> Correla
     if not scale:
         return None
     rho = float(x @ y) / scale
-    if n <= EXACT:
+    if n <= _MOST_MODELS_OF_ALL_ORDERS:
         orders = np.array(list(itertools.permutations(range(n))))
-        extra = 0
+        observed = 0  # the observed order is among them
     else:
         coin = np.random.default_rng(SEED)
-        orders = coin.permuted(np.tile(np.arange(n), (DRAWS, 1)), axis=1)
-        extra = 1
-    as_far = int((np.abs(y[orders] @ x) >= abs(rho) * scale - 1e-9).sum())
-    return Correlation(rho, (as_far + extra) / (len(orders) + extra), n)
+        orders = coin.permuted(np.tile(np.arange(n), (_DRAWN_ORDERS, 1)), axis=1)
+        observed = 1
+    is_as_far = np.abs(y[orders] @ x) >= abs(rho) * scale - 1e-9
+    p = (int(is_as_far.sum()) + observed) / (len(orders) + observed)
+    return Correlation(rho, p, n)
 
 
-def _sided(match: PlayedMatch) -> PlayedMatch:
+def _with_sorted_sides(match: PlayedMatch) -> PlayedMatch:
     """A match with its models in alphabetical order."""
     if match.a <= match.b:
         return match
@@ -218,34 +222,45 @@ def _win_rates(
     matches: Sequence[PlayedMatch], parts: Sequence[str]
 ) -> dict[str, dict[str, WinRate]]:
     """Win rates against the reference by part and model; `parts` has the part of the board of each match."""
-    places: dict[tuple[str, str], int] = {}
-    ties: Counter[tuple[str, str]] = Counter()
+    codes: dict[_RateKey, int] = {}
+    ties: Counter[_RateKey] = Counter()
     decided = []
-    cells = []
-    won = []
+    codes_of_decided = []
+    are_won = []
     for part, match in zip(parts, matches, strict=True):
-        models = _contestants(match)
+        models = _rated_models(match)
         if len(models) != 1:
             continue
-        cell = (part, models[0])
-        place = places.setdefault(cell, len(places))
+        key = _RateKey(part, models[0])
+        code = codes.setdefault(key, len(codes))
         if match.winner == "tie":
-            ties[cell] += 1
+            ties[key] += 1
             continue
+        winning_model = match.a if match.winner == "a" else match.b
         decided.append(match)
-        cells.append(place)
-        won.append(models[0] == (match.a if match.winner == "a" else match.b))
+        codes_of_decided.append(code)
+        are_won.append(winning_model == key.model)
     clusters = [encode_columns([match.item for match in decided]).columns[0]]
     people = {match.voter for match in matches if not match.judge}
     if len(people) > 1:
         clusters.append(encode_columns([match.voter for match in decided]).columns[0])
-    shares = clustered_shares(np.array(won, bool), np.array(cells, int), len(places), clusters)
+    shares = clustered_shares(
+        np.array(are_won, bool), np.array(codes_of_decided, int), len(codes), clusters
+    )
     rates: dict[str, dict[str, WinRate]] = {part: {} for part in sorted(set(parts))}
-    for (part, model), share in zip(places, shares, strict=True):
-        rates[part][model] = WinRate(share.hits, share.n, ties[part, model], share.low, share.high)
+    for key, share in zip(codes, shares, strict=True):
+        rate = WinRate(share.hits, share.n, ties[key], share.low, share.high)
+        rates[key.part][key.model] = rate
     return rates
 
 
-def _contestants(match: PlayedMatch) -> list[str]:
+class _RateKey(NamedTuple):
+    """A model in a part of a board."""
+
+    part: str
+    model: str
+
+
+def _rated_models(match: PlayedMatch) -> list[str]:
     """The models of a match, without the reference."""
     return [model for model in (match.a, match.b) if model not in REFERENCES]

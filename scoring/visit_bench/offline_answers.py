@@ -1,7 +1,7 @@
 """VisIT-Bench answers: a model's run over the instructions, with images fetched or read from a folder."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from arena.io.tables import COMMAND_LINE, Record, RowsError, read_records, requi
 from arena.items.importers import last_part
 from arena.types import Turn, item_key
 from scoring.benchmarks.offline_answers import AnsweringError, Answers, OfflineBenchmark, picture
-from scoring.visit_bench.reader import IMAGE_COLUMNS, images_in
+from scoring.visit_bench.reader import IMAGE_COLUMNS, image_names
 
 
 class _Instance(NamedTuple):
@@ -29,9 +29,12 @@ class _Instance(NamedTuple):
 
 
 def offline_visit_bench(
-    file: Path, folder: Path | None = None, fetched: Callable[[str], bytes] = fetch
+    file: Path, folder: Path | None = None, fetch_image: Callable[[str], bytes] = fetch
 ) -> OfflineBenchmark:
-    """The instructions in a CSV file of VisIT-Bench, with images in `folder`. Raises RowsError and AnsweringError."""
+    """The instructions in a CSV file of VisIT-Bench, as the questions to a model.
+
+    Images are in `folder`, else `fetch_image` fetches them by address. Raises RowsError and AnsweringError.
+    """
     instances: dict[str, _Instance] = {}
     for record in read_records(file, COMMAND_LINE):
         instance = _instance(record, file)
@@ -43,13 +46,11 @@ def offline_visit_bench(
     column = next(name for name in IMAGE_COLUMNS if name in record.values)
     digest = hashlib.sha256("\n".join(instances).encode()).hexdigest()
 
-    def tasks(_: Answers):
-        return (
-            Task(instance.key, partial(_turns, instance, folder, fetched))
-            for instance in instances.values()
-        )
+    def tasks(_: Answers) -> Iterator[Task]:  # no task depends on earlier answers
+        for instance in instances.values():
+            yield Task(instance.key, partial(_load_turns, instance, folder, fetch_image))
 
-    write = partial(_csv, tuple(instances.values()), column)
+    write = partial(_submission_csv, tuple(instances.values()), column)
     return OfflineBenchmark(digest, len(instances), (tasks,), write)
 
 
@@ -64,11 +65,11 @@ def _instance(record: Record, file: Path) -> _Instance:
         )
     cell = str(record.values[column])
     instruction = str(record.values["instruction"])
-    wanted = "The cell names no image. Write its address, or a list of addresses."
+    problem = "The cell names no image. Write its address, or a list of addresses."
     with row_errors(file.name, record.row):
-        images = images_in(cell.strip(), column, wanted)
+        images = image_names(cell.strip(), column, problem)
     if not images:
-        raise RowsError(wanted, file.name, record.row, column)
+        raise RowsError(problem, file.name, record.row, column)
     if not instruction.strip():
         raise RowsError(
             "The cell is empty. Write an instruction.", file.name, record.row, "instruction"
@@ -77,17 +78,17 @@ def _instance(record: Record, file: Path) -> _Instance:
     return _Instance(item_key(instruction, images), instruction, category, cell, images)
 
 
-def _turns(
-    instance: _Instance, folder: Path | None, fetched: Callable[[str], bytes]
+def _load_turns(
+    instance: _Instance, folder: Path | None, fetch_image: Callable[[str], bytes]
 ) -> tuple[Turn, ...]:
-    images = tuple(picture(_bytes(name, folder, fetched)) for name in instance.images)
+    images = tuple(picture(_load_image(name, folder, fetch_image)) for name in instance.images)
     return (Turn("user", instance.instruction, images),)
 
 
-def _bytes(name: str, folder: Path | None, fetched: Callable[[str], bytes]) -> bytes:
+def _load_image(name: str, folder: Path | None, fetch_image: Callable[[str], bytes]) -> bytes:
     if folder is None:
         try:
-            return fetched(name)
+            return fetch_image(name)
         except FetchError as error:
             text = f"Its image can't be fetched: {str(error).rstrip('.')}. Give a folder with --images."
             raise TaskError(text) from error
@@ -100,7 +101,9 @@ def _bytes(name: str, folder: Path | None, fetched: Callable[[str], bytes]) -> b
         ) from error
 
 
-def _csv(instances: Sequence[_Instance], column: str, answers: Answers, model: str) -> bytes:
+def _submission_csv(
+    instances: Sequence[_Instance], column: str, answers: Answers, model: str
+) -> bytes:
     """VisIT-Bench's submission file, with the model's name in the heading of the answers."""
     rows = [("instruction", "instruction_category", column, f"{model} prediction")]
     for instance in instances:

@@ -24,6 +24,7 @@ _HARDENED = prompt_text("visit_bench_hardened.txt").strip()
 _ROLE = re.compile(r"^\[(system|user|assistant)\]\n", re.MULTILINE)
 _REPLY_TOKENS = 1024
 _EXTRACT_TOKENS = 64
+"""Most tokens of a judgement, and of a reply to the extraction prompt."""
 PARSERS: Mapping[Protocol, str] = {
     "paper": "visit-bench last verdict 3",
     "hardened": "visit-bench last line 3",
@@ -62,8 +63,8 @@ def judging(contest: Contest, order: Order) -> Generator[Ask, Reply, Verdict]:
         replies.append(reply.texts[0])
         place = read_extraction(reply.texts[0], contest.protocol)
     if place:
-        is_a = (place == "first") == (order == "a first")
-        return Verdict("a" if is_a else "b", "", tuple(replies), reply.model)
+        winner = "a" if (place == "first") == is_a_first else "b"
+        return Verdict(winner, "", tuple(replies), reply.model)
     if contest.protocol == "paper":
         reason = "no verdict, which the paper counts as a tie"
         return Verdict("tie", reason, tuple(replies), reply.model)
@@ -75,36 +76,35 @@ def conversation(contest: Contest, first: str, second: str) -> tuple[Message, ..
     """The messages that ask for a verdict on two responses, in this order."""
     instance = contest.instance
     is_hardened = contest.protocol == "hardened"
+    texts = [_shown_response(response, is_hardened) for response in (first, second)]
     if is_hardened:
-        first = answer_of(first).text
-        second = answer_of(second).text
-    if not first.strip():
-        first = NO_ANSWER
-    if not second.strip():
-        second = NO_ANSWER
-    if is_hardened:
-        content = json.dumps([instance.instruction, first, second])
+        content = json.dumps([instance.instruction, *texts])
         code = hashlib.sha256(content.encode()).hexdigest()[:16]
-        first = _fenced(first, code)
-        second = _fenced(second, code)
+        texts = [_fenced_response(text, code) for text in texts]
     fields = {
         "context": _captions(instance),
         "instruction": instance.instruction,
-        "a": first,
-        "b": second,
+        "a": texts[0],
+        "b": texts[1],
     }
     if contest.reference == "backed":
         fields["reference"] = instance.reference or ""
-    system, *others, last = _prompt(contest.reference, contest.context)
+    system, *others, last = _prompt_messages(contest.reference, contest.context)
     if is_hardened:
         system = Message("system", f"{system.text}\n\n{_HARDENED}")
     pictures = instance.pictures if contest.context == "images" else ()
     return (system, *others, Message("user", last.text.format(**fields), pictures))
 
 
+def _shown_response(response: str, is_hardened: bool) -> str:
+    """A response as the judge reads it: `hardened` leaves out its reasoning, and an empty one says so."""
+    text = answer_of(response).text if is_hardened else response
+    return text if text.strip() else NO_ANSWER
+
+
 def extraction(judgement: str) -> tuple[Message, ...]:
     """The messages that ask for the verdict in a judge's reply."""
-    *examples, last = _extraction()
+    *examples, last = _extraction_messages()
     return (*examples, Message("user", last.text.format(judgement=judgement)))
 
 
@@ -112,16 +112,20 @@ _MARKUP = r"[\s*_`\"'“”]"
 _VERDICT = re.compile(
     rf"\boverall,{_MARKUP}*response{_MARKUP}+([AB]){_MARKUP}+is{_MARKUP}+better\b", re.IGNORECASE
 )
-_FINAL = re.compile(rf"\bfinal answer:{_MARKUP}*(.*)", re.IGNORECASE)
-_BEHIND = r"(?:\s+\w+){0,2}\s+(?:not|worse|inferior|less|wrong|incorrect)\b"
-_NAMED = re.compile(
-    rf"{_MARKUP}*response{_MARKUP}+([AB]){_MARKUP}*(?:[,.;:]|is\b(?!{_BEHIND}))", re.IGNORECASE
+"""The sentence that the prompt asks for."""
+_FINAL_ANSWER = re.compile(rf"\bfinal answer:{_MARKUP}*(.*)", re.IGNORECASE)
+_DENIAL = r"(?:\s+\w+){0,2}\s+(?:not|worse|inferior|less|wrong|incorrect)\b"
+"""Words behind "is" that make a named response the worse one."""
+_NAMED_FIRST = re.compile(
+    rf"{_MARKUP}*response{_MARKUP}+([AB]){_MARKUP}*(?:[,.;:]|is\b(?!{_DENIAL}))", re.IGNORECASE
 )
-_BARE = re.compile(
+"""A text that begins with the better response: "Response A, as ..."."""
+_ONLY_LETTER = re.compile(
     rf"{_MARKUP}*(?:response{_MARKUP}+)?([AB])(?:{_MARKUP}+is{_MARKUP}+better)?[\s*_`\"'“”.]*",
     re.IGNORECASE,
 )
-_HEADED = re.compile(rf"\bresponse{_MARKUP}+([AB]){_MARKUP}*:", re.IGNORECASE)
+"""A text that is the better response alone, or "Response A is better."."""
+_HEADING = re.compile(rf"\bresponse{_MARKUP}+([AB]){_MARKUP}*:", re.IGNORECASE)
 
 
 def read_verdict(judgement: str, protocol: Protocol) -> Place | None:
@@ -141,53 +145,57 @@ def read_extraction(reply: str, protocol: Protocol) -> Place | None:
         return _read_extraction(reply)
     answer = answer_of(reply).text
     place = _read_extraction(answer)
-    if _heads_both(answer):
+    if _has_both_headings(answer):
         return place
-    by_letter = _PLACES.get(read_letter(reply, _RESPONSES) or "")
-    if place and by_letter and place != by_letter:
+    place_of_letter = _PLACES.get(read_letter(reply, _RESPONSES) or "")
+    if place and place_of_letter and place != place_of_letter:
         return None
-    return place or by_letter
+    return place or place_of_letter
 
 
 def _read_extraction(text: str) -> Place | None:
     """The response that a text calls better, after its last "final answer:" if it has one."""
-    final = _FINAL.findall(text)
+    final = _FINAL_ANSWER.findall(text)
     answer = final[-1] if final else text
-    if _heads_both(answer):
+    if _has_both_headings(answer):
         return None
-    letter = _BARE.fullmatch(answer) or _NAMED.match(answer)
+    letter = _ONLY_LETTER.fullmatch(answer) or _NAMED_FIRST.match(answer)
     return _PLACES[letter[1].upper()] if letter else None
 
 
-def _heads_both(text: str) -> bool:
+def _has_both_headings(text: str) -> bool:
     """Whether a text has headings for both responses, such as "Response A:"."""
-    return len({letter.upper() for letter in _HEADED.findall(text)}) > 1
+    return len({letter.upper() for letter in _HEADING.findall(text)}) > 1
 
 
-_LABEL = re.compile(
+_LABELLED_LETTER = re.compile(
     r"\b((?:response|answer|option|candidate|choice|assistant|verdict|winner)s?(?:\s+is)?[^\w\n]{0,6})"
     r"([AB])\b(?!\s+(?!(?:is|was|wins?|better|beats)\b)[a-z])",
     re.IGNORECASE,
 )
 """A letter after a word for a response, but not the article in "Response a dog"."""
-_ALONE = re.compile(r"(?<=\[)[AB](?=\])|\b[AB](?=\s+(?:is\s+better|wins)\b)", re.IGNORECASE)
+_LETTER_AS_VERDICT = re.compile(
+    r"(?<=\[)[AB](?=\])|\b[AB](?=\s+(?:is\s+better|wins)\b)", re.IGNORECASE
+)
 
 
-def marked(text: str) -> str:
+def mark_letters(text: str) -> str:
     """The response with each letter that names a response marked as a letter, so that a quote of it is no verdict."""
-    return _ALONE.sub(r"[letter \g<0>]", _LABEL.sub(r"\1[letter \2]", text))
+    return _LETTER_AS_VERDICT.sub(r"[letter \g<0>]", _LABELLED_LETTER.sub(r"\1[letter \2]", text))
 
 
 def prompt_digest(protocol: Protocol, reference: ReferenceUse, context: Context) -> str:
     """sha256 of all fixed text of the prompts; every report names it."""
-    texts = [message.text for message in (*_prompt(reference, context), *_extraction())]
+    texts = [
+        message.text for message in (*_prompt_messages(reference, context), *_extraction_messages())
+    ]
     texts.append(_HARDENED if protocol == "hardened" else "")
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
-def _fenced(text: str, code: str) -> str:
+def _fenced_response(text: str, code: str) -> str:
     """A response between lines with a code that it cannot contain, being a hash of it; each line is marked."""
-    lines = [marked(neutralise(line)) for line in text.splitlines()]
+    lines = [mark_letters(neutralise(line)) for line in text.splitlines()]
     return "\n".join([f"\nBEGIN {code}", *(f"> {line}" for line in lines), f"END {code}"])
 
 
@@ -201,17 +209,20 @@ def _captions(instance: Instance) -> str:
 
 
 @cache
-def _prompt(reference: ReferenceUse, context: Context) -> tuple[Message, ...]:
-    return _conversation(f"visit_bench_{'images_' if context == 'images' else ''}{reference}.txt")
+def _prompt_messages(reference: ReferenceUse, context: Context) -> tuple[Message, ...]:
+    if context == "images":
+        return _read_messages(f"visit_bench_images_{reference}.txt")
+    return _read_messages(f"visit_bench_{reference}.txt")
 
 
 @cache
-def _extraction() -> tuple[Message, ...]:
-    return _conversation("visit_bench_extract.txt")
+def _extraction_messages() -> tuple[Message, ...]:
+    return _read_messages("visit_bench_extract.txt")
 
 
-def _conversation(name: str) -> tuple[Message, ...]:
-    _, *parts = _ROLE.split(prompt_text(name))
+def _read_messages(name: str) -> tuple[Message, ...]:
+    """The messages of a prompt's file, each behind a line with its role in brackets."""
+    _, *parts = _ROLE.split(prompt_text(name))  # roles and texts take turns
     roles = cast(list[Role], parts[::2])
-    texts = (text.removesuffix("\n") for text in parts[1::2])
+    texts = [text.removesuffix("\n") for text in parts[1::2]]
     return tuple(map(Message, roles, texts))

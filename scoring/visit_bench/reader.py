@@ -16,10 +16,11 @@ from arena.types import folded, grouped, item_key
 from scoring.report import NoAnswersError
 
 PREDICTION = "prediction"
-_NAMED = re.compile(r"(.*\S) prediction", re.DOTALL)
+_MODEL_COLUMN = re.compile(r"(.*\S) prediction", re.DOTALL)
+"""The name of a column of answers with the model's name in it."""
 IMAGE_COLUMNS = ("images", "image", "image_url", "file_name")
 """Columns of images in VisIT-Bench's files; the first that exists counts."""
-_WANTED = "This isn't an image's name or a list of them. Write it that way."
+_NO_IMAGES = "This isn't an image's name or a list of them. Write it that way."
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,9 @@ def read_submission(
     if not records:
         raise NoAnswersError("The file has no answers. Choose the one that has them.", label)
     columns = list(records[0].values)
-    answers = [column for column in columns if column == PREDICTION or _NAMED.fullmatch(column)]
+    answers = [
+        column for column in columns if column == PREDICTION or _MODEL_COLUMN.fullmatch(column)
+    ]
     if not answers:
         column_names = ", ".join(map(repr, columns[:20]))
         problem = f'The file needs a column "<model name> prediction", and it has {column_names}. Rename one.'
@@ -73,10 +76,9 @@ def read_submission(
             entries.append(_entry(record, answers[0]))
         except RowsError as error:
             problems.append(str(error.at(row=record.row)))
-    model_column = _NAMED.fullmatch(answers[0])
-    return SubmissionFile(
-        label, model_column[1].strip() if model_column else "", tuple(entries), tuple(problems)
-    )
+    model_column = _MODEL_COLUMN.fullmatch(answers[0])
+    model = model_column[1].strip() if model_column else ""
+    return SubmissionFile(label, model, tuple(entries), tuple(problems))
 
 
 def is_submission(path: Path, name: str, limits: FileLimits = PAGE) -> bool:
@@ -89,15 +91,15 @@ def is_submission(path: Path, name: str, limits: FileLimits = PAGE) -> bool:
     columns = set(first.values) if first else set()
     if not columns & {"instruction", "item"}:
         return False
-    if any(_NAMED.fullmatch(column) for column in columns):
+    if any(_MODEL_COLUMN.fullmatch(column) for column in columns):
         return True
     return PREDICTION in columns and bool(columns & {"item", *IMAGE_COLUMNS})
 
 
 def _entry(record: Record, column: str) -> Entry:
     values = record.values
-    item = _text(values.get("item"))
-    instruction = _text(values.get("instruction"))
+    item = _cell_text(values.get("item"))
+    instruction = _cell_text(values.get("instruction"))
     if not item.strip() and not instruction.strip():
         raise RowsError(
             "An item's key or instruction is missing. Write it there.", column="instruction"
@@ -108,36 +110,41 @@ def _entry(record: Record, column: str) -> Entry:
             "The answer isn't text. Put it in quotes as the model wrote it.", column=column
         )
     image_column = next((name for name in IMAGE_COLUMNS if values.get(name)), None)
+    images: tuple[str, ...] = ()
+    if image_column is not None:
+        images = image_names(values[image_column], image_column, _NO_IMAGES)
     return Entry(
         row=record.row,
         item=item.strip() or None,
         instruction=instruction,
-        images=images_in(values[image_column], image_column, _WANTED) if image_column else (),
+        images=images,
         text=text,
     )
 
 
-def _text(cell: JSON) -> str:
+def _cell_text(cell: JSON) -> str:
     return cell if isinstance(cell, str) else ""
 
 
-def images_in(cell: JSON, column: str, wanted: str) -> tuple[str, ...]:
-    """The names or addresses in a cell: a JSON list of texts, or a text. Raises RowsError with the text `wanted`."""
+def image_names(cell: JSON, column: str, problem: str) -> tuple[str, ...]:
+    """The names or addresses in a cell: a JSON list of texts, or a text. Raises RowsError with the text `problem`."""
     names = cell
     if isinstance(cell, str) and cell.lstrip().startswith("["):
         with row_errors(column=column):
             names = parse_json(cell)
     listed: Sequence[JSON] = names if isinstance(names, list) else [names]
     if not all(isinstance(name, str) and name for name in listed):
-        raise RowsError(wanted, column=column)
+        raise RowsError(problem, column=column)
     return tuple(map(str, listed))
 
 
 _MOST_LISTED = 10
-_LONGEST = 120
+"""Names that a problem lists."""
+_LONGEST_TITLE = 120
+"""Characters of a model's name."""
 
 
-def counted(names: Sequence[str]) -> str:
+def count_with_names(names: Sequence[str]) -> str:
     """The number of names, and the first of them."""
     listed = ", ".join(names[:_MOST_LISTED])
     if len(names) > _MOST_LISTED:
@@ -151,8 +158,8 @@ def title_problems(title: str) -> list[str]:
         return [
             "The model has no name. Enter it under Details, or call the column “<model name> prediction”."
         ]
-    if len(title) > _LONGEST:
-        return [f"The model's name has {len(title)} characters. Shorten it to {_LONGEST}."]
+    if len(title) > _LONGEST_TITLE:
+        return [f"The model's name has {len(title)} characters. Shorten it to {_LONGEST_TITLE}."]
     return []
 
 
@@ -177,8 +184,8 @@ class ItemIndex:
         self._by_names = grouped(by_names)
         self._by_text = grouped(by_text)
 
-    def join(self, entry: Entry, texts: dict[str, str]) -> str | None:
-        """Adds the entry's text to `texts` under its item, or returns the problem with it."""
+    def add_answer(self, entry: Entry, texts: dict[str, str]) -> str | None:
+        """Adds the entry's text to `texts` under its item, or returns the problem of such entries, to be formatted."""
         items = self._items_of(entry)
         if not items:
             return UNKNOWN

@@ -33,7 +33,7 @@ from scoring.visit_bench.matches import (
     steadiness,
 )
 
-_HEAD = "% of decided matches won against the human-verified reference"
+_HEADLINE = "% of decided matches won against the human-verified reference"
 _TOO_FEW = f"{NO_SCORE}: fewer than {LEAST} items got a result, and smaller groups aren't shown"
 
 
@@ -75,6 +75,7 @@ class SealedCount:
 
     @property
     def items(self) -> int:
+        """The number of items, each with one match."""
         return self.decided + self.tied + self.unscored
 
     @property
@@ -141,11 +142,11 @@ class SealedItems(Benchmark[SealedReport]):
         judged = VISIT_BENCH.with_outcomes(_with_matches(report), outcomes)
         families = grouped((judged.by_item[match.item].family, match) for match in judged.matches)
         counts = [
-            _count(family_words(family), matches, report.title)
+            _count_outcomes(family_words(family), matches, report.title)
             for family, matches in families.items()
         ]
-        replied = [verdict for verdict in outcomes if verdict.replies]
-        same = steadiness(match.winners for match in judged.matches)[SAME_WINNER]
+        verdicts_with_reply = [verdict for verdict in outcomes if verdict.replies]
+        steady = steadiness(match.winners for match in judged.matches)[SAME_WINNER]
         return SealedReport(
             benchmark="sealed-items",
             protocol=report.protocol,
@@ -156,16 +157,17 @@ class SealedItems(Benchmark[SealedReport]):
             project=report.project,
             digest=report.digest,
             answers=(),
-            total=_count(_HEAD, judged.matches, report.title),
+            total=_count_outcomes(_HEADLINE, judged.matches, report.title),
             groups=tuple(shown_groups(counts, attrgetter("decided"))),
-            unread=sum(bool(verdict.reason) for verdict in replied),
-            replies=len(replied),
-            steady=same.part,
-            both=same.total,
+            unread=sum(bool(verdict.reason) for verdict in verdicts_with_reply),
+            replies=len(verdicts_with_reply),
+            steady=steady.part,
+            both=steady.total,
         )
 
     def ungraded_note(self, report: SealedReport) -> str:
-        if unread := mostly_unread(report.unread, report.replies, "verdict"):
+        unread = mostly_unread(report.unread, report.replies, "verdict")
+        if unread:
             return unread
         return _TOO_FEW if report.total.decided < LEAST else ""
 
@@ -174,7 +176,9 @@ class SealedItems(Benchmark[SealedReport]):
 
     def headline(self, report: SealedReport) -> ScoreLine:
         line = report.total.line
-        return replace(line, mean=None, low=None, high=None) if self.ungraded_note(report) else line
+        if self.ungraded_note(report):
+            return replace(line, mean=None, low=None, high=None)
+        return line
 
     def groups(self, report: SealedReport) -> Sequence[ScoreLine]:
         return () if self.ungraded_note(report) else [group.line for group in report.groups]
@@ -188,7 +192,7 @@ class SealedItems(Benchmark[SealedReport]):
         lines = self.scores(report)
         if not lines:
             return ()
-        return (line_sheet("scores", _HEAD, lines, "Kind of item"),)
+        return (line_sheet("scores", _HEADLINE, lines, "Kind of item"),)
 
     def caveats(self, report: SealedReport) -> Sequence[Caveat]:
         caveats = list(super().caveats(report))
@@ -204,8 +208,8 @@ class SealedItems(Benchmark[SealedReport]):
     def checks(self, report: SealedReport) -> Sequence[str]:
         if self.ungraded_note(report):
             return ()
-        same = f"The same winner in both orders: {report.steady:,} of {report.both:,} matches."
-        return [same, f"Ties: {report.total.tied:,}."]
+        steady = f"The same winner in both orders: {report.steady:,} of {report.both:,} matches."
+        return [steady, f"Ties: {report.total.tied:,}."]
 
     def methods(self, report: SealedReport) -> Mapping[str, str]:
         return {
@@ -235,7 +239,7 @@ SEALED_ITEMS = SealedItems(
 )
 
 
-def _count(name: str, matches: Iterable[Match], title: str) -> SealedCount:
+def _count_outcomes(name: str, matches: Iterable[Match], title: str) -> SealedCount:
     outcomes = Counter(match.outcome(title) for match in matches)
     return SealedCount(
         name=name,

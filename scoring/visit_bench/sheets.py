@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from arena.sheets import Column, Sheet, interval
-from scoring.visit_bench.leaderboard import ORDERS, AutomaticBoard, BoardLine
+from scoring.visit_bench.leaderboard import ELO_ORDERS, AutomaticBoard, BoardLine
 
 COLUMNS = (
     Column("model", "Model"),
@@ -35,8 +35,8 @@ COLUMNS = (
         "Elo, vote by vote (K=4)",
         "score",
         places=0,
-        meaning=f"Elo as VisIT-Bench computes it (K=4, scale 400, start 1000): the median over {ORDERS} seeded orders "
-        "of the matches.",
+        meaning="Elo as VisIT-Bench computes it (K=4, scale 400, start 1000): "
+        f"the median over {ELO_ORDERS} seeded orders of the matches.",
     ),
     interval("elo_low", "elo_high", "Elo over orders", places=0),
     Column(

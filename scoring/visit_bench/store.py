@@ -51,13 +51,13 @@ from scoring.visit_bench.matches import (
     winner_of_verdicts,
 )
 
-_JUDGED_BY = ("model", "address", "protocol", "reference", "context", "prompt")
+_JUDGING_COLUMNS = ("model", "address", "protocol", "reference", "context", "prompt")
 JUDGING = Table(
     "judging",
     METADATA,
     Column("id", Integer, primary_key=True),
-    *(Column(name, Text, nullable=False) for name in _JUDGED_BY),
-    UniqueConstraint(*_JUDGED_BY),
+    *(Column(name, Text, nullable=False) for name in _JUDGING_COLUMNS),
+    UniqueConstraint(*_JUDGING_COLUMNS),
 )
 SUBMISSION = Table(
     "submission",
@@ -91,7 +91,7 @@ JUDGED = Table(
     UniqueConstraint("judging_id", "source", "item", "a", "b"),
     Index("judged_of_board", "source", "judging_id", "multi"),
 )
-_AT_ONCE = 500
+_ROWS_AT_ONCE = 500
 
 
 class SubmissionError(ValueError):
@@ -131,7 +131,7 @@ class Submission:
     number: int
     """The number of the submission among the submitter's tries on this source, from 1."""
     created: datetime
-    withdrawn: bool
+    is_withdrawn: bool
 
 
 class JudgeBoardKey(NamedTuple):
@@ -159,38 +159,49 @@ class Standings(NamedTuple):
     steadiness: Mapping[str, Part]
 
 
-class Entered(NamedTuple):
-    """The result of entering a report."""
+class EnteredReport(NamedTuple):
+    """A report that is on its boards."""
 
     name: str
+    """The model's name there."""
     number: int | None
     """None for a model of the item bank."""
     matches: int
     """New matches on the boards."""
 
 
-def _none_blind(_: Container[str]) -> frozenset[str]:
+def _no_items(_: Container[str]) -> frozenset[str]:
+    """Without an item bank, voters see no items."""
     return frozenset()
+
+
+class _CachedStandings(NamedTuple):
+    """A board that was computed, and its number of matches then."""
+
+    matches: int
+    standings: Standings
 
 
 class SubmissionStore:
     """Submissions and verdicts in the database."""
 
     def __init__(
-        self, database: Database, blind: Callable[[Container[str]], frozenset[str]] = _none_blind
+        self, database: Database, blind: Callable[[Container[str]], frozenset[str]] = _no_items
     ) -> None:
         """`blind` returns the items, out of the given ones, that voters may still see."""
         self._database = database
         self._blind = blind
         self._turn = Lock()
-        self._standings: dict[str, tuple[int, Standings]] = {}
+        self._standings: dict[str, _CachedStandings] = {}
+        """By the key of the board."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return SubmissionStore, (self._database,)
 
-    def enter(self, owner: str, report: MatchReport) -> Entered:
+    def enter(self, owner: str, report: MatchReport) -> EnteredReport:
         """Puts a complete report on its boards, as a variant if its name is taken. Raises SubmissionError."""
-        if problem := ungraded_note(report):
+        problem = ungraded_note(report)
+        if problem:
             raise SubmissionError(
                 f"{report.title} can't enter a public board. {problem.rstrip('.')}."
             )
@@ -203,36 +214,40 @@ class SubmissionStore:
             name = report.title
             number = None
             if not report.stored:
-                submission = self._submission(connection, owner, report)
+                submission = self._find_or_add_submission(connection, owner, report)
                 name = submission.name
                 number = submission.number
             before = connection.scalar(select(func.count()).select_from(JUDGED)) or 0
             is_withdrawn = SUBMISSION.c.withdrawn_at.is_not(None)
-            names = select(SUBMISSION.c.name).where(
+            withdrawn_query = select(SUBMISSION.c.name).where(
                 is_withdrawn, SUBMISSION.c.source == report.source
             )
-            withdrawn = frozenset(connection.scalars(names))
-            rows = _rows(report, name, self._judging(connection, report), withdrawn)
-            for start in range(0, len(rows), _AT_ONCE):
-                add = self._database.insert(JUDGED).values(rows[start : start + _AT_ONCE])
+            withdrawn_names = frozenset(connection.scalars(withdrawn_query))
+            judging = self._find_or_add_judging(connection, report)
+            rows = _match_rows(report, name, judging, withdrawn_names)
+            for start in range(0, len(rows), _ROWS_AT_ONCE):
+                add = self._database.insert(JUDGED).values(rows[start : start + _ROWS_AT_ONCE])
                 connection.execute(add.on_conflict_do_nothing())
             after = connection.scalar(select(func.count()).select_from(JUDGED)) or 0
-        return Entered(name, number, after - before)
+        return EnteredReport(name, number, after - before)
 
     def withdraw(self, owner: str, source: str, name: str) -> None:
-        """Deletes a submission's texts and the judges' replies about them; its number and results stay."""
+        """Deletes a submission's texts and the judges' replies about them; its number and results stay.
+
+        Raises SubmissionError if the owner has no such submission.
+        """
         is_this = (
             (SUBMISSION.c.owner == owner)
             & (SUBMISSION.c.source == source)
             & (SUBMISSION.c.name == name)
         )
         with self._database.write() as connection:
-            number = connection.scalar(select(SUBMISSION.c.id).where(is_this))
-            if number is None:
+            submission_id = connection.scalar(select(SUBMISSION.c.id).where(is_this))
+            if submission_id is None:
                 raise SubmissionError(f"You have no submission {name!r}. Choose another name.")
-            connection.execute(delete(SUBMITTED).where(SUBMITTED.c.submission_id == number))
-            played = (JUDGED.c.source == source) & ((JUDGED.c.a == name) | (JUDGED.c.b == name))
-            connection.execute(update(JUDGED).where(played).values(replies="[]"))
+            connection.execute(delete(SUBMITTED).where(SUBMITTED.c.submission_id == submission_id))
+            is_played = (JUDGED.c.source == source) & ((JUDGED.c.a == name) | (JUDGED.c.b == name))
+            connection.execute(update(JUDGED).where(is_played).values(replies="[]"))
             connection.execute(update(SUBMISSION).where(is_this).values(withdrawn_at=now()))
         self._database.empty_log()
 
@@ -241,7 +256,7 @@ class SubmissionStore:
         if source is not None:
             query = query.where(SUBMISSION.c.source == source)
         with self._database.read() as connection:
-            return tuple(map(_submission, connection.execute(query)))
+            return tuple(map(_read_submission, connection.execute(query)))
 
     def answers(self, source: str) -> Mapping[str, Mapping[str, str]]:
         """The submitted texts of a source, by the submission's name, then item."""
@@ -256,15 +271,16 @@ class SubmissionStore:
 
     def board_keys(self) -> tuple[JudgeBoardKey, ...]:
         """Every board with a result, the one with the most matches first."""
-        counted = (
+        has_result = func.count(JUDGED.c.a_first + JUDGED.c.b_first) > 0  # NULL if one is NULL
+        boards_query = (
             select(JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi, func.count().label("n"))
             .group_by(JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi)
-            .having(func.count(JUDGED.c.a_first + JUDGED.c.b_first) > 0)
+            .having(has_result)
         )
         with self._database.read() as connection:
-            judgings = {row.id: _judging(row) for row in connection.execute(select(JUDGING))}
+            judgings = {row.id: _read_judging(row) for row in connection.execute(select(JUDGING))}
             rows = sorted(
-                connection.execute(counted),
+                connection.execute(boards_query),
                 key=lambda row: (-row.n, row.judging_id, row.source, row.multi),
             )
         return tuple(
@@ -274,29 +290,30 @@ class SubmissionStore:
     def standings(self, board_key: JudgeBoardKey) -> Standings:
         """A board, recomputed when its number of matches changes."""
         with self._turn:
-            matches, standings = self._standings.get(board_key.key, (0, None))
-            if standings is None or matches != board_key.matches:
-                standings = self._computed(board_key)
-                self._standings[board_key.key] = board_key.matches, standings
-            return standings
+            cached = self._standings.get(board_key.key)
+            if cached is None or cached.matches != board_key.matches:
+                cached = _CachedStandings(board_key.matches, self._compute_standings(board_key))
+                self._standings[board_key.key] = cached
+            return cached.standings
 
     def matches(self, board_key: JudgeBoardKey) -> tuple[Match, ...]:
-        return tuple(map(_match, self._judged(board_key)))
+        return tuple(map(_read_match, self._board_rows(board_key)))
 
     def verdicts(self, source: str) -> Sequence[agreement.Verdict]:
         """The results of a source's matches on all boards, each with its judge's label."""
         board_keys = [board_key for board_key in self.board_keys() if board_key.source == source]
-        names = labels(board_key.judging for board_key in board_keys)
-        return [
-            agreement.Verdict(
-                match.item, match.a, match.b, match.winner, names[board_key.judging.id]
-            )
-            for board_key in board_keys
-            for match in self.matches(board_key)
-            if match.winner is not None
-        ]
+        labels = judging_labels(board_key.judging for board_key in board_keys)
+        verdicts = []
+        for board_key in board_keys:
+            label = labels[board_key.judging.id]
+            for match in self.matches(board_key):
+                if match.winner is not None:
+                    verdicts.append(
+                        agreement.Verdict(match.item, match.a, match.b, match.winner, label)
+                    )
+        return verdicts
 
-    def _judged(self, board_key: JudgeBoardKey) -> Sequence[Row]:
+    def _board_rows(self, board_key: JudgeBoardKey) -> Sequence[Row]:
         """The rows of a board, without matches of a submission and a bank model on items that voters may still see.
 
         A submission can be a copy of a secret answer. One more match in its model's counts would reveal the model.
@@ -309,12 +326,14 @@ class SubmissionStore:
         with self._database.read() as connection:
             rows = connection.execute(query.order_by(JUDGED.c.id)).all()
         submitted = {submission.name for submission in self.submissions(board_key.source)}
-        mixed = [row for row in rows if _is_mixed(row, submitted)]
-        blind = self._blind({row.item for row in mixed}) if mixed else frozenset[str]()
-        return [row for row in rows if row.item not in blind or not _is_mixed(row, submitted)]
+        mixed_rows = [row for row in rows if _is_mixed(row, submitted)]
+        if not mixed_rows:
+            return rows
+        blind_items = self._blind({row.item for row in mixed_rows})
+        return [row for row in rows if row.item not in blind_items or not _is_mixed(row, submitted)]
 
-    def _computed(self, board_key: JudgeBoardKey) -> Standings:
-        rows = self._judged(board_key)
+    def _compute_standings(self, board_key: JudgeBoardKey) -> Standings:
+        rows = self._board_rows(board_key)
         pairs: list[Pair] = [(row.a_first, row.b_first) for row in rows]
         played = [
             PlayedMatch(
@@ -329,7 +348,9 @@ class SubmissionStore:
         ]
         return Standings(automatic_board(played, board_key.multi), steadiness(pairs))
 
-    def _submission(self, connection: Connection, owner: str, report: MatchReport) -> Row:
+    def _find_or_add_submission(
+        self, connection: Connection, owner: str, report: MatchReport
+    ) -> Row:
         """The owner's submission with these answers, added if it is new."""
         texts = {
             response.item: response.text
@@ -339,10 +360,10 @@ class SubmissionStore:
         content = json.dumps([report.title, sorted(texts.items())])
         digest = hashlib.sha256(content.encode()).hexdigest()
         is_owners = (SUBMISSION.c.owner == owner) & (SUBMISSION.c.source == report.source)
-        same = select(SUBMISSION).where(is_owners, SUBMISSION.c.digest == digest)
-        known = connection.execute(same).one_or_none()
-        if known is not None:
-            return known
+        same_query = select(SUBMISSION).where(is_owners, SUBMISSION.c.digest == digest)
+        known_submission = connection.execute(same_query).one_or_none()
+        if known_submission is not None:
+            return known_submission
         tries = connection.scalar(select(func.count()).select_from(SUBMISSION).where(is_owners))
         number = (tries or 0) + 1
         values = {
@@ -369,11 +390,13 @@ class SubmissionStore:
         names = select(SUBMISSION.c.name).where(SUBMISSION.c.source == report.source)
         taken = set(connection.scalars(names))
         variant = f"{report.title} (variant {number})"
-        numbered = (f"{variant}, {repeat}" for repeat in itertools.count(2))
-        candidates = itertools.chain((report.title, variant), numbered)
-        return next(name for name in candidates if name not in taken)
+        for name in (report.title, variant):
+            if name not in taken:
+                return name
+        variants = (f"{variant}, {repeat}" for repeat in itertools.count(2))
+        return next(name for name in variants if name not in taken)
 
-    def _judging(self, connection: Connection, report: MatchReport) -> int:
+    def _find_or_add_judging(self, connection: Connection, report: MatchReport) -> int:
         """The id of the report's judging, added if it is new."""
         judge = report.judge
         values = {
@@ -385,11 +408,11 @@ class SubmissionStore:
             "context": report.context,
         }
         connection.execute(self._database.insert(JUDGING).values(values).on_conflict_do_nothing())
-        same = [JUDGING.c[name] == value for name, value in values.items()]
-        return connection.execute(select(JUDGING.c.id).where(*same)).scalar_one()
+        is_this = [JUDGING.c[name] == value for name, value in values.items()]
+        return connection.execute(select(JUDGING.c.id).where(*is_this)).scalar_one()
 
 
-def labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
+def judging_labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
     """A distinct label for each judging, by its id."""
     by_id = {judging.id: judging for judging in judgings}
     times = Counter(map(str, by_id.values()))
@@ -402,8 +425,8 @@ def labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
     return label_by_id
 
 
-def _rows(
-    report: MatchReport, name: str, judging: int, withdrawn: frozenset[str]
+def _match_rows(
+    report: MatchReport, name: str, judging: int, withdrawn_names: frozenset[str]
 ) -> list[dict[str, object]]:
     """Database rows of a report's matches under the submission's name, without replies about withdrawn submissions."""
     rows = []
@@ -411,7 +434,8 @@ def _rows(
         instance = report.by_item[match.item]
         a = name if match.a == report.title else match.a
         b = name if match.b == report.title else match.b
-        replies = [] if withdrawn & {a, b} else [verdict.replies for verdict in match.verdicts]
+        is_withdrawn = bool(withdrawn_names & {a, b})
+        replies = [] if is_withdrawn else [verdict.replies for verdict in match.verdicts]
         rows.append(
             {
                 "judging_id": judging,
@@ -436,7 +460,7 @@ def _is_mixed(row: Row, submitted: Container[str]) -> bool:
     return (row.a in submitted) != (row.b in submitted)
 
 
-def _submission(row: Row) -> Submission:
+def _read_submission(row: Row) -> Submission:
     return Submission(
         owner=row.owner,
         source=row.source,
@@ -444,11 +468,11 @@ def _submission(row: Row) -> Submission:
         name=row.name,
         number=row.number,
         created=row.created,
-        withdrawn=row.withdrawn_at is not None,
+        is_withdrawn=row.withdrawn_at is not None,
     )
 
 
-def _judging(row: Row) -> Judging:
+def _read_judging(row: Row) -> Judging:
     return Judging(
         id=row.id,
         model=row.model,
@@ -460,10 +484,10 @@ def _judging(row: Row) -> Judging:
     )
 
 
-def _match(row: Row) -> Match:
-    a_first, b_first = json.loads(row.replies) or [[], []]
+def _read_match(row: Row) -> Match:
+    replies = json.loads(row.replies) or [[], []]  # none if they were deleted
     verdicts = (
-        Verdict(row.a_first, "", tuple(a_first)),
-        Verdict(row.b_first, "", tuple(b_first)),
+        Verdict(row.a_first, "", tuple(replies[0])),
+        Verdict(row.b_first, "", tuple(replies[1])),
     )
     return Match(row.item, row.a, row.b, verdicts)

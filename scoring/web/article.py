@@ -43,6 +43,8 @@ _PREVIEW_HEIGHT = 315
 """Size of the picture beside a shared link."""
 _EDGE = 24
 """Space on the left and right of that picture."""
+_PREVIEW_LETTERS = 44
+"""Most letters of a name in that picture."""
 _SCORE_DIGIT = 25
 """Width of a digit of the score in that picture, in letters of 44 pixels."""
 _NEAREST = 7
@@ -126,18 +128,20 @@ def preview_drawing(report: AnyReport) -> Drawing:
     benchmark = benchmark_of(report)
     head = benchmark.headline(report)
     edition = translated(benchmark.edition(report))
-    title = shortened(report.title if is_drawable(report.title) else t("report.a_model"), 44)
+    title = shortened(
+        report.title if is_drawable(report.title) else t("report.a_model"), _PREVIEW_LETTERS
+    )
     score = score_text(report)
     right = _PREVIEW_WIDTH - _EDGE
     marks: list[Mark] = [
         TextMark(_EDGE, 34, NAME, tone="accent", size=14),
-        TextMark(right, 34, shortened(edition, 44), "end", "quiet", 14),
+        TextMark(right, 34, shortened(edition, _PREVIEW_LETTERS), "end", "quiet", 14),
         TextMark(_EDGE, 72, title, size=24),
         TextMark(_EDGE, 122, score, size=44),
         TextMark(right, 122, _limits_text(report), "end", "warm", 16),
     ]
     if head is not None and head.mean is not None:
-        measure = shortened(translated(head.name), 44)
+        measure = shortened(translated(head.name), _PREVIEW_LETTERS)
         interval = interval_text(head.low, head.high, head.form)
         after_score = _EDGE + _SCORE_DIGIT * len(score)
         marks.append(TextMark(after_score, 104, measure, tone="quiet", size=14))

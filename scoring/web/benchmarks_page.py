@@ -17,7 +17,7 @@ from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.listing import by_kind, facts_line
 from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.jobs.service import JobService
-from scoring.registry import offered
+from scoring.registry import offered_benchmarks
 from scoring.specs.file_columns import columns_sheet
 from scoring.web.citations import citations
 from scoring.web.report_parts import sheet_html
@@ -63,13 +63,13 @@ class BenchmarksPage:
                 )
                 for benchmark in benchmarks
             ]
-            for heading, benchmarks in by_kind(offered().values()).items()
+            for heading, benchmarks in by_kind(offered_benchmarks().values()).items()
         }
         head = Head(f"{t('benchmarks.title')} · {NAME}", t("benchmarks.description"))
         return self.layout.page(request, head, HTML.listed(groups), here=SCORE)
 
     def show_benchmark(self, key: str, request: Request) -> Response:
-        benchmark = offered().get(key)
+        benchmark = offered_benchmarks().get(key)
         if benchmark is None:
             return self.layout.nothing_here(request)
         html = HTML.benchmark(

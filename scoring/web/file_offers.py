@@ -14,7 +14,7 @@ from scoring.web.scoring_settings import ScoringSettings, Values
 
 
 class FileOffers:
-    """Makes the drafts of a file by the choices in the form: `token` names the file, `stored` a model of the bank."""
+    """The ways to judge a file by the choices in the form: `token` names the file, `stored` a model of the bank."""
 
     def __init__(
         self,
@@ -28,47 +28,48 @@ class FileOffers:
         self._token = token
         self._stored = stored
 
-    def draft(self, owner: str, form: Benchmark[Any], values: Values, way: str) -> Draft:
-        """Makes a file's draft for one way to judge it."""
+    def draft(self, owner: str, benchmark: Benchmark[Any], values: Values, way: str) -> Draft:
+        """Makes a file's draft for one way to judge it. Raises JobServiceError for an invalid choice."""
         token = str(values[self._token])
         title = self._settings.report_title(values)
-        if form.way == "questions first":
+        if benchmark.way == "questions first":
             questions = self._settings.questions(values)
-            options = self._settings.options(form, values, way)
-            return self._service.answers(owner, token, questions, options, title)
-        if form.way == "sealed":
-            protocol = self._settings.chosen_protocol(form, values)
-            return self._service.sealed(owner, token, protocol, title)
-        if form.way != "compare":
-            protocol = self._settings.chosen_protocol(form, values)
-            chosen = self._settings.chosen(values)
-            return self._service.whole_file(owner, token, chosen, protocol, title)
-        request = self._settings.comparison(form, values, way)
+            options = self._settings.options(benchmark, values, way)
+            return self._service.draft_answers(owner, token, questions, options, title)
+        if benchmark.way == "sealed":
+            protocol = self._settings.chosen_protocol(benchmark, values)
+            return self._service.draft_sealed(owner, token, protocol, title)
+        if benchmark.way != "compare":
+            protocol = self._settings.chosen_protocol(benchmark, values)
+            chosen = self._settings.file_choice(values)
+            return self._service.draft_file(owner, token, chosen, protocol, title)
+        request = self._settings.comparison(benchmark, values, way)
         if token:
-            return self._service.comparison(owner, token, request)
-        stored = {str(model): model for model in self._service.submissions.stored()}
-        name = forms.one_of(stored, values[self._stored])
-        return self._service.stored_comparison(stored[name], request)
+            return self._service.draft_comparison(owner, token, request)
+        stored = {str(model): model for model in self._service.submissions.stored_models()}
+        name = forms.check_choice(stored, values[self._stored])
+        return self._service.draft_stored_comparison(stored[name], request)
 
-    def is_graded(self, owner: str, form: Benchmark[Any], values: Values) -> bool:
-        if form.way != "questions first":
+    def is_graded(self, owner: str, benchmark: Benchmark[Any], values: Values) -> bool:
+        """Whether the file has grades of its answers, so that no judge is needed."""
+        if benchmark.way != "questions first":
             return False
-        return self._service.graded(owner, str(values[self._token]))
+        return self._service.has_grades(owner, str(values[self._token]))
 
-    def offers(self, owner: str, form: Benchmark[Any], values: Values) -> list[forms.Offer]:
+    def offers(self, owner: str, benchmark: Benchmark[Any], values: Values) -> list[forms.Offer]:
         """Returns the ways to judge a file, the cheapest first. Raises the problems that keep it from being judged."""
         judge = self._settings.own_judge(owner, values)
+        has_name = judge is None or bool(judge.model)
         offers = []
-        ways = [*forms.WAYS.get(form.way, [forms.EVERY])]
-        drafts = [self.draft(owner, form, values, way) for way in ways]
+        ways = [*forms.WAYS.get(benchmark.way, [forms.EVERY])]
+        drafts = [self.draft(owner, benchmark, values, way) for way in ways]
         costs = self._service.costs(owner, drafts, judge)
         for way, cost in zip(ways, costs, strict=True):
             if isinstance(cost, OptionsError):
                 offers.append(forms.Offer(way, None, translated(cost)))
                 continue
             hindrance = ""
-            if judge is None and self._service.over(cost):
+            if judge is None and self._service.exceeds_ceiling(cost):
                 hindrance = t("score.over", dollars=f"${self._service.ceiling:,.2f}")
-            has_name = judge is None or judge.model
             offers.append(forms.Offer(way, cost if has_name else None, hindrance))
         return offers

@@ -12,14 +12,15 @@ from scoring.registry import benchmark_of
 from scoring.web import scoring_forms as forms
 from scoring.web.scoring_settings import ScoringSettings
 from scoring.web.scoring_view import (
-    followed,
-    mine_html,
+    job_to_show,
+    jobs_html,
     progress_html,
     quote_html,
     waits_text,
 )
 
 HIDDEN = gr.update(visible=False)
+"""The update that hides a component."""
 
 
 class JobPanel:
@@ -41,15 +42,15 @@ class JobPanel:
         self.delete = button("delete", t("score.delete"), "secondary")
 
     def build_list(self) -> None:
-        self.mine = gr.HTML(elem_id="mine", padding=False)
+        self.job_list = gr.HTML(elem_id="mine", padding=False)
 
     @property
     def parts(self) -> list[Any]:
-        """All that an answer about a job may change."""
+        """The components that an update about a job may change."""
         buttons = [self.confirm, self.rest, self.cancel, self.resume, self.delete]
-        return [self.link, self.progress, *buttons, self.mine, self.clock]
+        return [self.link, self.progress, *buttons, self.job_list, self.clock]
 
-    def blank(self) -> Updates:
+    def blank_updates(self) -> Updates:
         """Returns the updates that clear an earlier file's job; the job continues and stays in the list."""
         buttons = (self.rest, self.confirm, self.cancel, self.resume, self.delete)
         return {
@@ -60,39 +61,40 @@ class JobPanel:
         }
 
     def updates(self, owner: str, link: str, settings: ScoringSettings) -> Updates:
+        """Returns the updates that show the owner's job of this link, else the one under way, and all jobs."""
         jobs = self._service.jobs.of_owner(owner)
-        job = {job.link: job for job in jobs}.get(link) or followed(jobs)
+        job = {job.link: job for job in jobs}.get(link) or job_to_show(jobs)
         state = job.state if job else None
-        stopped = job is not None and job.is_stopped
+        is_stopped = job is not None and job.is_stopped
         updates = {
             self.link: job.link if job else "",
             self.progress: self._progress_html(job) if job else "",
             self.confirm: gr.update(visible=state == "quoted"),
             self.rest: HIDDEN,
             self.cancel: gr.update(visible=state in ("waiting", "judging")),
-            self.resume: gr.update(visible=stopped),
-            self.delete: gr.update(visible=state == "done" or stopped),
-            self.mine: mine_html(jobs, waits_text(followed(jobs), self._service.jobs)),
+            self.resume: gr.update(visible=is_stopped),
+            self.delete: gr.update(visible=state == "done" or is_stopped),
+            self.job_list: jobs_html(jobs, waits_text(job_to_show(jobs), self._service.jobs)),
             self.clock: gr.Timer(active=state in ("waiting", "judging")),
         }
-        if job and stopped:
-            updates |= settings.of_job(job)
+        if job and is_stopped:
+            updates |= settings.job_updates(job)
         if job:
-            updates |= self._left(owner, job, settings)
+            updates |= self._open_answer_updates(owner, job, settings)
         return updates
 
-    def _left(self, owner: str, job: Job, settings: ScoringSettings) -> Updates:
+    def _open_answer_updates(self, owner: str, job: Job, settings: ScoringSettings) -> Updates:
         """Returns the button and the choice of a judge for the answers that the rules left open, with the price."""
-        left = self._service.left(job)
-        form = benchmark_of(job)
+        left = self._service.count_left(job)
         if not left:
             return {}
-        text = translated(form.judge_label.format(left=forms.counted(left, form.unit)))
-        if not self._service.unlent(owner):
-            cost = self._service.price(owner, self._service.rest(owner, job.link), None)
+        benchmark = benchmark_of(job)
+        text = translated(benchmark.judge_label.format(left=forms.count_text(left, benchmark.unit)))
+        if not self._service.why_not_lent(owner):
+            cost = self._service.price(owner, self._service.draft_rest(owner, job.link), None)
             text = f"{text} · {forms.price_text(cost)}"
         return {
-            **dict.fromkeys(settings.file_parts, HIDDEN),
+            **dict.fromkeys(settings.file_components, HIDDEN),
             settings.details: gr.update(
                 visible=True, open=False, label=t("score.details_of", choices=t("score.judge_word"))
             ),
@@ -102,8 +104,10 @@ class JobPanel:
     def _progress_html(self, job: Job) -> str:
         if job.state == "quoted":
             return quote_html(job, self._service.ceiling)
-        first = self._service.first_grades(job) if job.state != "done" and job.done else []
-        return progress_html(job, waits_text(job, self._service.jobs), first)
+        first_grades = []
+        if job.done and job.state != "done":
+            first_grades = self._service.first_grades(job)
+        return progress_html(job, waits_text(job, self._service.jobs), first_grades)
 
 
 def button(elem_id: str, label: str, variant: Any = "primary") -> gr.Button:

@@ -29,7 +29,7 @@ from scoring.visit_bench.leaderboard import (
     rank_correlation,
 )
 from scoring.visit_bench.sheets import COLUMNS, PEOPLE, VARIANT, board_sheet
-from scoring.visit_bench.store import JudgeBoardKey, Standings, Submission, labels
+from scoring.visit_bench.store import JudgeBoardKey, Standings, Submission, judging_labels
 from scoring.web.citations import citations
 from scoring.web.report_parts import sheet_html
 
@@ -168,7 +168,9 @@ class JudgesPage:
         chosen = [
             submission
             for submission in self._own_submissions(request)
-            if submission.source == source and submission.name == name and not submission.withdrawn
+            if submission.source == source
+            and submission.name == name
+            and not submission.is_withdrawn
         ]
         if not chosen:
             return self._page(request, VISIT.not_withdrawn(), status=403)
@@ -181,7 +183,7 @@ class JudgesPage:
 
     def _board_html(self, boards: Sequence[JudgeBoardKey], key: str) -> str:
         chosen = {board_key.key: board_key for board_key in boards}.get(key, boards[0])
-        names = labels(board_key.judging for board_key in boards)
+        names = judging_labels(board_key.judging for board_key in boards)
         choices = [
             Choice(
                 f"{board_title(board_key)} · {translated(names[board_key.judging.id])}",

@@ -59,7 +59,7 @@ def _sentences(results: LabelResults) -> Iterator[str]:
 
 def label_sheets(results: LabelResults, is_mmt_bench: bool) -> list[Sheet]:
     """Returns the tables on a report's errors by people's labels; `is_mmt_bench` as for `labels_html`."""
-    sheets = [kind_sheet(results.shares, is_mmt_bench)]
+    sheets = [kind_sheet(results.shares, with_paper=is_mmt_bench)]
     if len({label.group for label in results.labels}) > 1:
         sheets.append(group_sheet(results.labels))
     if results.agreement.main.value is not None or results.agreement.own.value is not None:

@@ -14,8 +14,8 @@ from scoring.jobs.own_benchmarks import OwnCheck, OwnLook
 from scoring.rules.prompted import LONGEST
 from scoring.specs.own_fields import (
     JUDGE,
+    LONGEST_NAME,
     MOST_GROUPS,
-    MOST_NAME,
     RULES,
     OwnFields,
     in_fields_words,
@@ -39,7 +39,7 @@ class OwnBenchmarkForm:
     def __init__(self) -> None:
         with gr.Column(visible=False, elem_id="own-benchmark") as self.fields:
             self.name = gr.Textbox(
-                label=t("score.own.name"), elem_id="own-name", max_length=MOST_NAME
+                label=t("score.own.name"), elem_id="own-name", max_length=LONGEST_NAME
             )
             self.rule = gr.Dropdown(
                 [(translated(rule.label), key) for key, rule in RULES.items()],
@@ -199,7 +199,7 @@ class OwnBenchmarkForm:
         answer = _column_name(values[self.answer])
         return OwnFields(
             name=_text(values[self.name]),
-            rule=forms.one_of(RULES, values[self.rule]),
+            rule=forms.check_choice(RULES, values[self.rule]),
             id=_column_name(values[self.id]),
             question=_column_name(values[self.question]),
             truth=_column_name(values[self.truth]),

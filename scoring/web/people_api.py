@@ -129,7 +129,9 @@ class PeoplePages:
         campaign = self.marking.open(owner, job.link, kind_named(kind))
         material = self.marking.material("labels", job.link)
         if kind == "labels" and material:
-            self.pictures.soon(job, [material.answers[planned.key] for planned in material.plan])
+            self.pictures.keep_soon(
+                job, [material.answers[planned.key] for planned in material.plan]
+            )
         return self.marking.links(campaign)[OWNER]
 
     def bring(self, owner: str, link: str, content: bytes, name: str) -> str:
@@ -206,10 +208,10 @@ class _Routes:
         browser = owner_of(request.headers)
         return self.pages.marking.jobs.owners.owner_of(browser)
 
-    def opens(self, link: str, request: Request) -> Response:
+    def show(self, link: str, request: Request) -> Response:
         return self._page(link, request)
 
-    async def acts(self, link: str, request: Request) -> Response:
+    async def take_act(self, link: str, request: Request) -> Response:
         act = campaign_api.form_of(await request.body()).get("act", "")
         return await asyncio.to_thread(self._act, link, act, request)
 
@@ -222,10 +224,10 @@ class _Routes:
             else:
                 path = self.pages.begin(self._owner(request), link, act)
         except MarkError as error:
-            return self._refused(link, request, error)
+            return self._refuse(link, request, error)
         return RedirectResponse(path, status_code=303, headers=NO_STORE)
 
-    async def brings(self, request: Request, report: str = "") -> Response:
+    async def take_file(self, request: Request, report: str = "") -> Response:
         try:
             content, name = await sent_file(request)
         except HTTPException as error:
@@ -233,7 +235,7 @@ class _Routes:
             return PlainTextResponse(problem, status_code=400, headers=NO_STORE)
         return await asyncio.to_thread(self._bring, report, content, name, request)
 
-    def returns(self, report: str = "") -> Response:
+    def return_to_page(self, report: str = "") -> Response:
         """Redirects to the report's page of people, when somebody opens the address of a form."""
         return RedirectResponse(
             f"/report/{quote(report, safe='')}/people", status_code=303, headers=NO_STORE
@@ -245,14 +247,14 @@ class _Routes:
                 link, request, self.pages.bring(self._owner(request), link, content, name)
             )
         except (MarkError, RowsError) as error:
-            return self._refused(link, request, error)
+            return self._refuse(link, request, error)
 
-    def _refused(self, link: str, request: Request, error: Exception) -> Response:
+    def _refuse(self, link: str, request: Request, error: Exception) -> Response:
         job = self.pages.marking.jobs.find(link)
         is_stranger = job is not None and job.owner != self._owner(request)
         return self._page(link, request, error_text(error), 403 if is_stranger else 409)
 
-    def downloads(self, link: str, name: str, request: Request) -> Response:
+    def download(self, link: str, name: str, request: Request) -> Response:
         content = self.pages.file(link, name, self._owner(request))
         if content is None:
             return PlainTextResponse(t("people.no_such_file"), status_code=404, headers=NO_STORE)
@@ -262,10 +264,10 @@ class _Routes:
 def routes(pages: PeoplePages, layout: PageLayout) -> APIRouter:
     """Returns the router; a report's link opens its page, and only its owner may change anything."""
     router = APIRouter()
-    does = _Routes(pages, layout)
-    router.add_api_route("/report/{link}/people", does.opens, methods=["GET"])
-    router.add_api_route("/report/{link}/people", does.acts, methods=["POST"])
-    router.add_api_route("/report/{link}/people/{name}", does.downloads, methods=["GET"])
-    router.add_api_route(MARKS_UPLOAD, does.brings, methods=["POST"])
-    router.add_api_route(MARKS_UPLOAD, does.returns, methods=["GET"])
+    handlers = _Routes(pages, layout)
+    router.add_api_route("/report/{link}/people", handlers.show, methods=["GET"])
+    router.add_api_route("/report/{link}/people", handlers.take_act, methods=["POST"])
+    router.add_api_route("/report/{link}/people/{name}", handlers.download, methods=["GET"])
+    router.add_api_route(MARKS_UPLOAD, handlers.take_file, methods=["POST"])
+    router.add_api_route(MARKS_UPLOAD, handlers.return_to_page, methods=["GET"])
     return router

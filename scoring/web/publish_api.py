@@ -40,7 +40,7 @@ from arena.web.signer import Signer
 from scoring.jobs.published import PublishedJobs
 from scoring.jobs.store import Jobs
 from scoring.publish.editions import edition_of
-from scoring.publish.every_eval import RELATIONSHIPS, Evaluation, every_eval_zip
+from scoring.publish.every_eval import Evaluation, every_eval_zip
 from scoring.publish.hub_files import PublishError, hub_score
 from scoring.report import AnyReport
 from scoring.serialize import ReportError
@@ -54,18 +54,20 @@ GONE = "This report isn't public."
 REPOSITORY = "The model's repository is missing. Add ?repo=OWNER/NAME to this address."
 PROBLEMS = {**TROUBLES, "changed": CHANGED, "unseen": UNSEEN}
 """Texts of the page after an attempt, by the word in its address."""
-_DOWNLOAD = {"cache-control": "no-cache", "x-robots-tag": "noindex"}
+_DOWNLOAD_HEADERS = {"cache-control": "no-cache", "x-robots-tag": "noindex"}
 _MOST_REPOSITORY = 200
 _MOST_SLUG = 200
+"""Letters of a repository's name and of a slug that are read."""
 MOST_FIELD = 4_000
 """Letters of a form's field."""
 AT_ONCE = 4
 """Requests to the Hub at one time; more wait."""
-_NUMBER = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
+_PULL_NUMBER = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 _TOKEN = re.compile(r"[!-~]{8,2000}")
+"""A token of the Hub: printable ASCII without blanks."""
 
 
-class Published(NamedTuple):
+class PublishedReport(NamedTuple):
     """A published report at its address."""
 
     slug: str
@@ -73,11 +75,28 @@ class Published(NamedTuple):
     report: AnyReport
 
 
-class Attempted(NamedTuple):
-    """The outcome of an attempt: the number of the pull request, or the word for the problem."""
+class Outcome(NamedTuple):
+    """The outcome of an attempt to open a pull request: its number, or the word for the problem."""
 
     pull: int | None = None
     problem: str = ""
+    """One of PROBLEMS."""
+
+
+class Preview(NamedTuple):
+    """The pull request that a browser was shown."""
+
+    slug: str
+    repository: str
+    digest: str
+    """The digest of the proposal."""
+
+
+class _HubFile(NamedTuple):
+    """A file to download."""
+
+    name: str
+    content: bytes
 
 
 @dataclass(frozen=True)
@@ -99,84 +118,91 @@ class HubPages:
     # Files
 
     def eval_yaml(self, slug: str, request: Request) -> Response:
-        def made(published: Published) -> tuple[str, bytes]:
+        def make(published: PublishedReport) -> _HubFile:
             score = hub_score(published.report, published.url)
-            return score.path.rpartition("/")[2], eval_results(score)
+            name = score.path.rpartition("/")[2]
+            return _HubFile(name, eval_results(score))
 
-        return self._file(slug, request, "application/yaml", made)
+        return self._file(slug, request, "application/yaml", make)
 
     def model_index(self, slug: str, request: Request) -> Response:
-        def made(published: Published) -> tuple[str, bytes]:
+        def make(published: PublishedReport) -> _HubFile:
             score = hub_score(published.report, published.url)
             repository = self._repository(request, published.report)
             name = repository.partition("/")[2] or published.report.title
-            return "model-index.yaml", model_index(score, name)
+            return _HubFile("model-index.yaml", model_index(score, name))
 
-        return self._file(slug, request, "application/yaml", made)
+        return self._file(slug, request, "application/yaml", make)
 
     def every_eval(self, slug: str, request: Request) -> Response:
         """Returns the record of Every Eval Ever; the query has the model's owner, and whether to include texts."""
         query = request.query_params
 
-        def made(published: Published) -> tuple[str, bytes]:
+        def make(published: PublishedReport) -> _HubFile:
             repository = self._repository(request, published.report)
             if not repository:
                 raise PublishError(REPOSITORY)
-            about = Evaluation(
+            evaluation = Evaluation(
                 model=repository,
                 slug=published.slug,
                 url=published.url,
-                relationship=RELATIONSHIPS[0 if query.get("own") == "yes" else 1],
+                relationship="first_party" if query.get("own") == "yes" else "third_party",
                 with_texts=query.get("texts") == "yes",
                 facts=self.facts.snapshot().of(published.report.title),
             )
-            return f"{published.slug}-eee.zip", every_eval_zip(published.report, about)
+            content = every_eval_zip(published.report, evaluation)
+            return _HubFile(f"{published.slug}-eee.zip", content)
 
-        return self._file(slug, request, "application/zip", made)
+        return self._file(slug, request, "application/zip", make)
 
     def _file(
         self,
         slug: str,
         request: Request,
         kind: str,
-        make: Callable[[Published], tuple[str, bytes]],
+        make: Callable[[PublishedReport], _HubFile],
     ) -> Response:
-        published = self._at(slug, request)
+        """Returns the file that `make` makes of a published report; `kind` is its media type."""
+        published = self._find(slug, request)
         if published is None:
             return PlainTextResponse(translated(GONE), status_code=404, headers=NO_STORE)
         try:
-            name, content = make(published)
+            file = make(published)
         except PublishError as error:
             return PlainTextResponse(translated(error), status_code=409, headers=NO_STORE)
-        disposition = f'attachment; filename="{name}"'
-        return Response(content, 200, {**_DOWNLOAD, "content-disposition": disposition}, kind)
+        disposition = f'attachment; filename="{file.name}"'
+        return Response(
+            file.content, 200, {**_DOWNLOAD_HEADERS, "content-disposition": disposition}, kind
+        )
 
     # The page
 
-    async def opens(self, slug: str, request: Request) -> Response:
+    async def show(self, slug: str, request: Request) -> Response:
         """Returns the page: a form for the repository, the preview of a repository, or the outcome of an attempt."""
-        published = await asyncio.to_thread(self._at, slug, request)
+        published = await asyncio.to_thread(self._find, slug, request)
         if published is None:
             return self.layout.nothing_here(request)
         cookie = sent_cookie(request.headers) or self.cookies.new()
-        answer = await self._page(published, request, cookie)
+        answer = await self._preview_page(published, request, cookie)
         if sent_cookie(request.headers) is None:
             https = self.https or is_https(request.scope, request.headers)
             answer.headers.append("set-cookie", cookie_header(cookie, https))
         return answer
 
-    async def _page(self, published: Published, request: Request, cookie: str) -> Response:
+    async def _preview_page(
+        self, published: PublishedReport, request: Request, cookie: str
+    ) -> Response:
         query = request.query_params
         record = share_record(published.report, published.slug)
         try:
             score = hub_score(published.report, published.url)
         except PublishError as error:
-            return self._says(request, HTML.page(record, refused=translated(error)))
+            return self._page(request, HTML.page(record, refused=translated(error)))
         repository = query.get("repo", "").strip()[:_MOST_REPOSITORY]
         number = query.get("pull", "")
-        if is_repository(repository) and _NUMBER.fullmatch(number):
+        if is_repository(repository) and _PULL_NUMBER.fullmatch(number):
             address = self.hub.address(repository, int(number))
-            return self._says(request, HTML.page(record, opened=address, repository=repository))
+            return self._page(request, HTML.page(record, opened=address, repository=repository))
         problem = translated(PROBLEMS.get(query.get("problem", ""), "").format(repository))
         proposal = None
         edition = edition_of(published.report)
@@ -187,99 +213,101 @@ class HubPages:
                 problem = problem or translated(error)
         body = HTML.page(
             record,
-            repository=repository or self._known(published.report),
+            repository=repository or self._known_repository(published.report),
             problem=problem,
             proposal=proposal,
             is_checked=bool(edition and edition.checked),
-            signed=self._signed(published.slug, proposal, cookie) if proposal else "",
+            signed=self._signed_preview(published.slug, proposal, cookie) if proposal else "",
             login=self._login_address(published.slug, proposal, cookie) if proposal else "",
         )
-        return self._says(request, body)
+        return self._page(request, body)
 
     def _login_address(self, slug: str, proposal: Proposal, cookie: str) -> str:
         """Returns the address of the login for this pull request; "" if nobody can log in."""
         if not self.has_login:
             return ""
-        fields = {"slug": slug, "repo": proposal.repository}
-        return f"{LOGIN}?{urlencode({**fields, 'shown': self._signed(slug, proposal, cookie)})}"
+        query = {
+            "slug": slug,
+            "repo": proposal.repository,
+            "shown": self._signed_preview(slug, proposal, cookie),
+        }
+        return f"{LOGIN}?{urlencode(query)}"
 
-    def _signed(self, slug: str, proposal: Proposal, cookie: str) -> str:
+    def _signed_preview(self, slug: str, proposal: Proposal, cookie: str) -> str:
         """Returns the preview's identity, signed for the holder of a cookie, so that no link can skip the preview."""
-        preview = json.dumps([slug, proposal.repository, proposal.digest])
-        return self.signer.signed(preview, cookie_hash(cookie))
+        preview = Preview(slug, proposal.repository, proposal.digest)
+        return self.signer.signed(json.dumps(preview), cookie_hash(cookie))
 
     # The pull request
 
-    async def sends(self, slug: str, request: Request) -> Response:
+    async def open_pull_request(self, slug: str, request: Request) -> Response:
         """Opens the pull request that was previewed, with the token in the form."""
         check_charset(request)
         form = form_of(await request.body(), MOST_FIELD)
         preview = self.read_preview(request, form.get("shown", ""))
-        if preview is None or preview[0] != slug:
-            repository = preview[1] if preview else ""
-            return _sent_to(_after(slug, repository, Attempted(problem="unseen")))
-        _, repository, digest = preview
+        if preview is None or preview.slug != slug:
+            repository = preview.repository if preview else ""
+            return _redirect(_outcome_address(slug, repository, Outcome(problem="unseen")))
         token = form.get("token", "").strip()
-        attempted = Attempted(problem="login")
+        outcome = Outcome(problem="login")
         if _TOKEN.fullmatch(token):
-            attempted = await self.offer(slug, repository, digest, Secret(token), "", request)
-        return _sent_to(_after(slug, repository, attempted))
+            outcome = await self.offer(preview, Secret(token), "", request)
+        return _redirect(_outcome_address(slug, preview.repository, outcome))
 
-    def read_preview(self, request: Request, signed: str) -> list[str] | None:
-        """Returns slug, repository and digest of the preview that this browser was shown; None if it saw none."""
+    def read_preview(self, request: Request, signed: str) -> Preview | None:
+        """Returns the preview that this browser was shown; None if it saw none."""
         cookie = sent_cookie(request.headers)
         text = self.signer.read(signed, cookie_hash(cookie)) if cookie else None
-        return json.loads(text) if text is not None else None
+        return Preview(*json.loads(text)) if text is not None else None
 
-    async def offer(
-        self, slug: str, repository: str, digest: str, token: Secret, user: str, request: Request
-    ) -> Attempted:
-        published = await asyncio.to_thread(self._at, slug, request)
+    async def offer(self, preview: Preview, token: Secret, user: str, request: Request) -> Outcome:
+        """Opens a pull request that still is as it was previewed; `user`: the token's holder, "" if unknown."""
+        published = await asyncio.to_thread(self._find, preview.slug, request)
         try:
             if published is None:
-                return Attempted(problem="changed")
+                return Outcome(problem="changed")
             score = hub_score(published.report, published.url)
-            proposal = await self._ask_hub(self.hub.propose, repository, score)
-            if proposal.digest != digest:
-                return Attempted(problem="changed")
+            proposal = await self._ask_hub(self.hub.propose, preview.repository, score)
+            if proposal.digest != preview.digest:
+                return Outcome(problem="changed")
             pull = await self._ask_hub(self.hub.offer, proposal, token, user)
-            return Attempted(pull.number)
+            return Outcome(pull.number)
         except (PublishError, ModelCardError):
-            return Attempted(problem="changed")
+            return Outcome(problem="changed")
         except PullRequestError as error:
-            return Attempted(problem=error.trouble)
+            return Outcome(problem=error.trouble)
 
     async def _ask_hub(self, call: Callable[..., Any], *args: object) -> Any:
         """Calls the Hub as soon as fewer than `AT_ONCE` calls run."""
         async with self.turns:
             return await asyncio.to_thread(call, *args)
 
-    def _at(self, slug: str, request: Request) -> Published | None:
+    def _find(self, slug: str, request: Request) -> PublishedReport | None:
         """Returns the report of a slug, while it is published."""
-        job = self.published.at(slug)
+        job = self.published.with_slug(slug)
         try:
             report = self.jobs.report(job.link) if job else None
         except ReportError:
             return None
         url = f"{self.layout.server_address(request)}/r/{quote(slug, safe='')}"
-        return Published(slug, url, report) if report else None
+        return PublishedReport(slug, url, report) if report else None
 
     def _repository(self, request: Request, report: AnyReport) -> str:
         """Returns the repository in the query, else the one that the model's facts name; "" for none."""
         typed = request.query_params.get("repo", "").strip()[:_MOST_REPOSITORY]
-        return typed if is_repository(typed) else self._known(report)
+        return typed if is_repository(typed) else self._known_repository(report)
 
-    def _known(self, report: AnyReport) -> str:
+    def _known_repository(self, report: AnyReport) -> str:
         return self.facts.snapshot().of(report.title).text("repository") or ""
 
-    def _says(self, request: Request, body: str, status: int = 200) -> Response:
+    def _page(self, request: Request, body: str, status: int = 200) -> Response:
         head = Head(f"{t('hub.title')} · {NAME}", "", is_private=True)
         return self.layout.page(request, head, body, status=status, is_kept=False)
 
 
 @dataclass(frozen=True)
 class PublishErrand:
-    """The pull request as an errand of a login."""
+    """The pull request as an errand of a login (`login_api`): its act is a preview as JSON."""
 
     pages: HubPages
     path: str = LOGIN
@@ -288,30 +316,34 @@ class PublishErrand:
     def act_of(self, request: Request) -> str | None:
         query = request.query_params
         preview = self.pages.read_preview(request, query.get("shown", ""))
-        if preview is None or preview[:2] != [query.get("slug"), query.get("repo")]:
+        if preview is None:
             return None
-        return json.dumps(preview)
+        is_named = (preview.slug, preview.repository) == (query.get("slug"), query.get("repo"))
+        return json.dumps(preview) if is_named else None
 
     def page_before(self, request: Request) -> str:
         query = request.query_params
         repository = query.get("repo", "")[:_MOST_REPOSITORY]
-        return _after(query.get("slug", "")[:_MOST_SLUG], repository, Attempted(problem="unseen"))
+        slug = query.get("slug", "")[:_MOST_SLUG]
+        return _outcome_address(slug, repository, Outcome(problem="unseen"))
 
     async def run(self, act: str, grant: Grant, request: Request) -> str:
-        slug, repository, digest = json.loads(act)
-        attempted = await self.pages.offer(
-            slug, repository, digest, grant.token, grant.account.name, request
-        )
-        return _after(slug, repository, attempted)
+        preview = Preview(*json.loads(act))
+        outcome = await self.pages.offer(preview, grant.token, grant.account.name, request)
+        return _outcome_address(preview.slug, preview.repository, outcome)
 
 
-def _after(slug: str, repository: str, attempted: Attempted) -> str:
+def _outcome_address(slug: str, repository: str, outcome: Outcome) -> str:
     """Returns the page's address after an attempt."""
-    outcome = {"pull": str(attempted.pull)} if attempted.pull else {"problem": attempted.problem}
-    return f"/hub/{quote(slug, safe='')}?{urlencode({'repo': repository, **outcome})}"
+    query = {"repo": repository}
+    if outcome.pull:
+        query["pull"] = str(outcome.pull)
+    else:
+        query["problem"] = outcome.problem
+    return f"/hub/{quote(slug, safe='')}?{urlencode(query)}"
 
 
-def _sent_to(address: str) -> Response:
+def _redirect(address: str) -> Response:
     return RedirectResponse(address, status_code=303, headers=NO_STORE)
 
 
@@ -321,6 +353,6 @@ def routes(pages: HubPages) -> APIRouter:
     router.add_api_route("/r/{slug}/eval.yaml", pages.eval_yaml, methods=reads)
     router.add_api_route("/r/{slug}/model-index.yaml", pages.model_index, methods=reads)
     router.add_api_route("/r/{slug}/eee.zip", pages.every_eval, methods=reads)
-    router.add_api_route("/hub/{slug}", pages.opens, methods=reads)
-    router.add_api_route("/hub/{slug}", pages.sends, methods=["POST"])
+    router.add_api_route("/hub/{slug}", pages.show, methods=reads)
+    router.add_api_route("/hub/{slug}", pages.open_pull_request, methods=["POST"])
     return router

@@ -80,7 +80,7 @@ class PublishedReports:
 
     def of_model(self, name: str) -> Sequence[NamedLink]:
         """Returns links to the newest published reports of a model, with their scores."""
-        jobs = self.published.titled(name, MOST_OF_MODEL)
+        jobs = self.published.with_title(name, MOST_OF_MODEL)
         records = filter(None, map(self.record, jobs))
         return [NamedLink(title_of(record), f"/r/{record.slug}") for record in records]
 
@@ -132,7 +132,7 @@ class PublishedPages:
 
     def badge(self, slug: str, request: Request) -> Response:
         """Returns the badge; a grey one with status 404 if nothing is public, since READMEs keep broken images long."""
-        job = self.reports.published.at(slug)
+        job = self.reports.published.with_slug(slug)
         with speaking(ENGLISH):
             record = self.reports.record(job) if job else None
         if record is None:
@@ -144,7 +144,7 @@ class PublishedPages:
 
     def embed(self, slug: str, request: Request) -> Response:
         """Returns the report in short, for a frame on any page: no script, no form, no cookie."""
-        job = self.reports.published.at(slug)
+        job = self.reports.published.with_slug(slug)
         record = self.reports.record(job) if job else None
         report = self.jobs.report(slug) if job else None
         if record is None or report is None:
@@ -160,7 +160,7 @@ class PublishedPages:
 
     def public_list(self, request: Request) -> Response:
         """Returns the public list, newest first, of all benchmarks or of the one in the query."""
-        counts = self.reports.published.benchmarks()
+        counts = self.reports.published.counts_by_benchmark()
         benchmark = request.query_params.get("benchmark", "")
         if benchmark not in counts:
             benchmark = ""
@@ -216,7 +216,7 @@ class PublishedPages:
         kind: str,
         draw: Callable[[AnyReport], bytes],
     ) -> Response:
-        job = self.reports.published.at(slug)
+        job = self.reports.published.with_slug(slug)
         report = self.jobs.report(slug) if job else None
         if report is None:
             return PlainTextResponse(t("published.no_picture"), 404, headers=NO_STORE)

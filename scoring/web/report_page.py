@@ -131,7 +131,7 @@ class ReportPages:
         query = request.query_params
         typed = query.get("pasted", "").strip() or query.get("with", "").strip()
         if not typed:
-            if self.published.published.at(link) is not None:
+            if self.published.published.with_slug(link) is not None:
                 return _redirect(_public_address(link))
             return self._page(link, request, self._report_html)
         other = _report_name(typed)
@@ -142,7 +142,7 @@ class ReportPages:
 
     def show_published(self, slug: str, request: Request) -> Response:
         """Returns the page of a published report, at its public address."""
-        if self.published.published.at(slug) is None:
+        if self.published.published.with_slug(slug) is None:
             return self._gone_page(request)
         return self._page(slug, request, self._report_html)
 

@@ -1,6 +1,7 @@
 """Routes of scoring: upload a file; download a report, a judge's board, or how far people agree."""
 
 import asyncio
+from typing import NamedTuple
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
@@ -25,35 +26,35 @@ from scoring.people.agreement_service import AgreementService
 from scoring.people.agreement_sheets import measure_sheet
 from scoring.registry import benchmark_of
 from scoring.visit_bench.benchmark import VISIT_BENCH
-from scoring.visit_bench.leaderboard import family_table, table
+from scoring.visit_bench.leaderboard import family_csv, leaderboard_tsv
 from scoring.web.agreement_view import reproduction_plot
 from scoring.web.article import wrong_answers_of
 from scoring.web.judges_page import board_chart, family_plot
 from scoring.web.question_pictures import QuestionPictures
 
 UPLOADS = "/uploads"
-FIGURES = {
+AGREEMENT_FILES = {
     "measures.csv": lambda agreement: as_csv(measure_sheet(agreement)),
     "agreement.json": agreement_json,
-    "figure.svg": lambda agreement: drawn_file("figure.svg", reproduction_plot(agreement)),
-    "figure.png": lambda agreement: drawn_file("figure.png", reproduction_plot(agreement)),
+    "figure.svg": lambda agreement: plot_file("figure.svg", reproduction_plot(agreement)),
+    "figure.png": lambda agreement: plot_file("figure.png", reproduction_plot(agreement)),
 }
-BOARDS = {
-    "board.tsv": lambda board: table([board]),
-    "chart.svg": lambda board: drawn("chart.svg", board_chart(board)),
-    "chart.png": lambda board: drawn("chart.png", board_chart(board)),
-    "families.csv": lambda board: family_table([board]),
-    "families.svg": lambda board: drawn_file("families.svg", family_plot(board)),
-    "families.png": lambda board: drawn_file("families.png", family_plot(board)),
+BOARD_FILES = {
+    "board.tsv": lambda board: leaderboard_tsv([board]),
+    "chart.svg": lambda board: drawing_file("chart.svg", board_chart(board)),
+    "chart.png": lambda board: drawing_file("chart.png", board_chart(board)),
+    "families.csv": lambda board: family_csv([board]),
+    "families.svg": lambda board: plot_file("families.svg", family_plot(board)),
+    "families.png": lambda board: plot_file("families.png", family_plot(board)),
 }
 
 
-def drawn_file(name: str, plot: Plot | None) -> bytes:
+def plot_file(name: str, plot: Plot | None) -> bytes:
     """Returns a plot's drawing as a file; empty without a plot."""
-    return drawn(name, plot.drawing if plot else None)
+    return drawing_file(name, plot.drawing if plot else None)
 
 
-def drawn(name: str, drawing: Drawing | None) -> bytes:
+def drawing_file(name: str, drawing: Drawing | None) -> bytes:
     if drawing is None:
         return b""
     return png(drawing) if name.endswith(".png") else svg_file(drawing).encode()
@@ -72,10 +73,10 @@ def upload_routes(upload_store: UploadStore, owners: ReportOwners) -> APIRouter:
         owner = await asyncio.to_thread(owners.owner_of, cookie_hash(cookie))
         network = request.state.network
         try:
-            arrived = await upload_store.receive(owner, name, request.stream(), network, beside)
+            upload = await upload_store.receive(owner, name, request.stream(), network, beside)
         except UploadStoreError as error:
             return PlainTextResponse(translated(error), status_code=400)
-        return PlainTextResponse(arrived.token)
+        return PlainTextResponse(upload.token)
 
     @router.get("/sample-predictions.json")
     def sample() -> FileResponse:
@@ -103,6 +104,7 @@ def report_routes(jobs: Jobs, pictures: QuestionPictures) -> APIRouter:
         if job and (data := pictures.report_picture(job.link, name)):
             return Response(data, media_type="image/webp", headers=NO_STORE)
         report = jobs.report(link)
+        # a link to a report opens no other pictures than those on its page
         is_named = report is not None and any(
             name in answer.pictures for answer in wrong_answers_of(report)
         )
@@ -119,12 +121,13 @@ def board_routes(submissions: Submissions) -> APIRouter:
 
     @router.get("/automatic/{name}")
     def download(name: str, board: str = "") -> Response:
-        key = next((key for key in submissions.store.board_keys() if key.key == board), None)
-        if key is None or name not in (*BOARDS, "battles.jsonl"):
+        board_keys = {board_key.key: board_key for board_key in submissions.store.board_keys()}
+        key = board_keys.get(board)
+        if key is None or name not in (*BOARD_FILES, "battles.jsonl"):
             return PlainTextResponse("There is no such board or file.", status_code=404)
-        if name in BOARDS:
+        if name in BOARD_FILES:
             with speaking(ENGLISH):
-                content = BOARDS[name](submissions.store.standings(key).board)
+                content = BOARD_FILES[name](submissions.store.standings(key).board)
         else:
             content = VISIT_BENCH.files(submissions.board_report(key))[name]
         headers = {
@@ -143,16 +146,16 @@ def agreement_routes(service: AgreementService) -> APIRouter:
     @router.get("/agreement/{name}")
     def download(request: Request, name: str, source: str = "", own: str = "") -> Response:
         try:
-            if source not in service.sources() or name not in (*FIGURES, "scores.csv"):
+            if source not in service.sources() or name not in (*AGREEMENT_FILES, "scores.csv"):
                 return PlainTextResponse("There are no such items or file.", status_code=404)
-            if name not in FIGURES:
+            if name not in AGREEMENT_FILES:
                 return attachment(name, scores_csv(service.answers(source)))
             if own:
                 agreement = service.compare_file(source, owner_of(request.headers), own).agreement
             else:
                 agreement = service.agreement(source)
             with speaking(ENGLISH):
-                content = FIGURES[name](agreement)
+                content = AGREEMENT_FILES[name](agreement)
             return attachment(name, content)
         except (UploadStoreError, RowsError) as error:
             return PlainTextResponse(str(error), status_code=400)
@@ -160,14 +163,21 @@ def agreement_routes(service: AgreementService) -> APIRouter:
     return router
 
 
-async def sent_file(request: Request) -> tuple[bytes, str]:
-    """Content and name of the one file of a form; both empty without one. Raises HTTPException."""
+class SentFile(NamedTuple):
+    """A file in a form; both are empty without one."""
+
+    content: bytes
+    name: str
+
+
+async def sent_file(request: Request) -> SentFile:
+    """Returns the one file of a form. Raises HTTPException."""
     check_charset(request)
     async with request.form(max_files=1, max_fields=1) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile):
-            return b"", ""
-        return await file.read(), file.filename or ""
+            return SentFile(b"", "")
+        return SentFile(await file.read(), file.filename or "")
 
 
 def attachment(name: str, content: bytes | str) -> Response:

@@ -12,31 +12,46 @@ from scoring.jobs.files import JobServiceError
 from scoring.jobs.submissions import Opponents
 from scoring.judges.run import Quote
 
-OWN = "own key"
+OWN_JUDGE = "own key"
 """The choice of a visitor's own judge, beside the name of the site's; a name of a model has no blank."""
 MISSING = ("stop", "unscored")
-RUNS = {"once": (1, False), "samples": (5, True), "runs": (5, False)}
-"""Ways to judge, as below: the cheapest first. Each has a number of runs, and whether they are samples of one call."""
+"""What is done about questions without an answer in the file."""
+
+
+class Runs(NamedTuple):
+    """The runs of a way to judge free answers."""
+
+    count: int
+    are_samples: bool
+    """Whether they are samples of one call."""
+
+
+RUNS = {"once": Runs(1, False), "samples": Runs(5, True), "runs": Runs(5, False)}
+"""Ways to judge free answers, the cheapest first."""
 OPPONENTS: Mapping[str, Opponents] = {"reference": "reference", "three": 3, "all": "all"}
+"""Ways to compare answers, the cheapest first."""
+EVERY = "every"
+"""The one way to judge a file of a benchmark without such a choice."""
 WAYS: Mapping[Workflow, Iterable[str]] = {
     "questions first": RUNS,
     "compare": OPPONENTS,
     "sealed": ["reference"],
 }
-"""The ways to judge a file, where there is more than `EVERY`."""
-EVERY = "every"
-"""The one way to judge a file of a benchmark without such a choice."""
+"""The ways to judge a file, where there is another than `EVERY`."""
 REFERENCES = ("free", "backed")
+"""Whether the judge of a comparison sees the reference."""
 CONTEXTS = ("captions", "images")
-"""The judge's context."""
+"""What the judge of a comparison sees of the pictures."""
 
 
 class Offer(NamedTuple):
-    """A way to judge a file; `hindrance` says why it cannot be started as it is."""
+    """A way to judge a file."""
 
     way: str
     cost: Quote | None
+    """None if it is unknown."""
     hindrance: str = ""
+    """Why it can't be started as it is."""
 
     @property
     def text(self) -> str:
@@ -48,18 +63,19 @@ class Offer(NamedTuple):
 
 def prices_text(offers: Sequence[Offer]) -> str:
     """Returns the offers' known prices as the browser keeps them, in millionths of a US dollar."""
-    prices = {offer.way: offer.cost.dollars for offer in offers if offer.cost}
-    return "\n".join(
-        f"{way}@{round(dollars * 1e6)}" for way, dollars in prices.items() if dollars is not None
-    )
+    lines = []
+    for offer in offers:
+        if offer.cost and offer.cost.dollars is not None:
+            lines.append(f"{offer.way}@{round(offer.cost.dollars * 1e6)}")
+    return "\n".join(lines)
 
 
 def quoted_dollars(prices: object, way: object) -> float | None:
     """Returns the dollars that an offer was shown with, from the prices that the browser kept."""
     for line in str(prices or "").splitlines():
-        name, _, micros = line.partition("@")
-        if name == way and micros.isdecimal() and len(micros) < 15:
-            return int(micros) / 1e6
+        name, _, millionths = line.partition("@")
+        if name == way and millionths.isdecimal() and len(millionths) < 15:
+            return int(millionths) / 1e6
     return None
 
 
@@ -75,7 +91,7 @@ def dollars_text(dollars: float) -> str:
     return f"${dollars:,.2f}" if dollars >= 0.005 else t("score.under_a_cent")
 
 
-def counted(number: int, unit: str) -> str:
+def count_text(number: int, unit: str) -> str:
     """Returns a number with a benchmark's noun for what a judge reads, as in "3 answers"."""
     return t("score.counted", count=number, unit=translated(unit))
 
@@ -85,15 +101,17 @@ def choices(table: str, keys: Iterable[str]) -> list[tuple[str, str]]:
     return [(t(f"score.{table}.{key}"), key) for key in keys]
 
 
-def one_of(keys: Collection[str], sent: object) -> Any:
-    """Returns a key that the browser sent. Raises JobServiceError for one that isn't offered."""
+def check_choice(keys: Collection[str], sent: object) -> Any:
+    """Returns the key that the browser sent if it is one of these. Raises JobServiceError for any other."""
     if not isinstance(sent, str) or sent not in keys:
         raise JobServiceError(f"Choose one of: {', '.join(keys)}.")
     return sent
 
 
-def chosen(offers: Sequence[Offer], sent: object) -> Offer:
-    """Returns the chosen offer if it can be started; else the last that can be, or the first."""
+def choose_offer(offers: Sequence[Offer], sent: object) -> Offer:
+    """Returns the offer that the browser sent if it can be started; else the last that can be, or the first."""
     startable = [offer for offer in offers if not offer.hindrance]
-    same = [offer for offer in startable if offer.way == sent]
-    return (same or startable[-1:] or offers)[0]
+    for offer in startable:
+        if offer.way == sent:
+            return offer
+    return startable[-1] if startable else offers[0]

@@ -25,6 +25,7 @@ from scoring.specs.problems import SpecError, SpecProblem
 from scoring.web.report_parts import MOST_PROBLEMS, REPORT
 
 FILE_ERRORS = (UploadError, ChoicesError, OptionsError, RowsError, FileRolesError, SpecError)
+"""Errors in the visitor's files."""
 ERRORS = (
     *FILE_ERRORS,
     NoVisitorError,
@@ -40,6 +41,7 @@ ERRORS = (
 
 
 def problem_html(error: Exception, *_: object) -> str:
+    """Returns an error as HTML; `shows_errors` gives more arguments, which it does not need."""
     if isinstance(error, UploadError):
         title = t("score.not_scored", file=error.file)
         return REPORT.problems("", "alert", title, [*map(translated, error.problems)])
@@ -78,8 +80,9 @@ def shows_problems(handler: Callable[..., Updates]) -> Any:
     """Decorates a handler to show errors, and to end its work aside once its page has left."""
 
     @wraps(handler)
-    def waited(tab: Any, *values: Any) -> Updates:
+    def run_while_waited(tab: Any, *values: Any) -> Updates:
+        # the last value is the request
         with while_waited(still_there(values[-1])):
             return handler(tab, *values)
 
-    return shows_errors(ERRORS, html=problem_html)(waited)
+    return shows_errors(ERRORS, html=problem_html)(run_while_waited)

@@ -17,7 +17,7 @@ from scoring.jobs.files import FileChoice
 from scoring.jobs.service import JobService, OwnJudge
 from scoring.jobs.store import Job
 from scoring.jobs.submissions import SubmissionRequest
-from scoring.registry import BENCHMARKS, OWN_BENCHMARK, offered
+from scoring.registry import BENCHMARKS, OWN_BENCHMARK, offered_benchmarks
 from scoring.web import scoring_forms as forms
 from scoring.web.benchmarks_page import summary_html
 from scoring.web.own_benchmark_form import OwnBenchmarkForm
@@ -33,13 +33,13 @@ _FIRST = BENCHMARKS["mm-vet"]
 
 
 class ScoringSettings:
-    """Fields as attributes; methods return the choices in them. Raises JobServiceError for an invalid choice."""
+    """Fields as attributes; methods return the choices in them. They raise JobServiceError for an invalid choice."""
 
     def __init__(self, service: JobService, own_form: OwnBenchmarkForm) -> None:
         self._service = service
         self._own_form = own_form
-        self._listed = (*offered().values(), OWN_BENCHMARK)
-        self._names = {benchmark.name: benchmark.key for benchmark in self._listed}
+        self._benchmarks = (*offered_benchmarks().values(), OWN_BENCHMARK)
+        self._keys_by_name = {benchmark.name: benchmark.key for benchmark in self._benchmarks}
         with gr.Column(visible=False, elem_id="own") as self.own:
             self._build_own_judge()
         with gr.Accordion(
@@ -59,13 +59,13 @@ class ScoringSettings:
 
     def _build_details(self) -> None:
         service = self._service
-        judges = [(t("score.my_own_key"), forms.OWN)]
-        self._lent = service.operator.spec.model if service.operator else forms.OWN
+        judges = [(t("score.my_own_key"), forms.OWN_JUDGE)]
+        self._site_judge = service.operator.spec.model if service.operator else forms.OWN_JUDGE
         """The choice of the site's judge; that of an own one where none is lent."""
         if service.operator:
-            judges = [(t("score.lent_judge", model=self._lent), self._lent), *judges]
+            judges = [(t("score.lent_judge", model=self._site_judge), self._site_judge), *judges]
         self.benchmark = gr.Dropdown(
-            self._choices(frozenset()),
+            self._benchmark_choices(frozenset()),
             value=_FIRST.name,
             label=t("score.benchmark"),
             info=t("score.benchmark_info"),
@@ -86,27 +86,30 @@ class ScoringSettings:
         missing = _radio("missing", forms.choices("missing", forms.MISSING))
         reference = _radio("reference", forms.choices("reference", forms.REFERENCES))
         context = _radio("context", forms.choices("context", forms.CONTEXTS))
-        self.judge = gr.Radio(judges, value=self._lent, label=t("score.judge"), elem_id="judge")
+        self.judge = gr.Radio(
+            judges, value=self._site_judge, label=t("score.judge"), elem_id="judge"
+        )
         self.title = gr.Textbox(
             label=t("score.title"), elem_id="report-title", max_length=MOST_TITLE
         )
         self.parts: Mapping[str, Any] = {
             part.elem_id or "": part for part in (questions, missing, reference, context)
         }
+        """The fields that only some benchmarks have, by `Benchmark.parts`."""
 
-    def _choices(self, here: Container[str]) -> list[tuple[str, str]]:
-        """The benchmarks as the page of all lists them, in the same order; `here`: those whose questions are here."""
-        groups = by_kind(offered().values())
-        listed = [
+    def _benchmark_choices(self, here: Container[str]) -> list[tuple[str, str]]:
+        """The menu of benchmarks, in the order of the benchmarks page; `here`: keys of those with questions here."""
+        groups = by_kind(offered_benchmarks().values())
+        choices = [
             (benchmark_line(benchmark, benchmark.key in here), benchmark.name)
             for benchmarks in groups.values()
             for benchmark in benchmarks
         ]
-        return [(t("score.own_line"), OWN_BENCHMARK.name), *listed]
+        return [(t("score.own_line"), OWN_BENCHMARK.name), *choices]
 
-    def list_benchmarks(self, **update: Any) -> Updates:
-        """Return the update that shows the list of benchmarks, with where their questions are now."""
-        choices = self._choices(self._service.benchmarks_here())
+    def benchmark_list(self, **update: Any) -> Updates:
+        """Returns the update that shows the menu of benchmarks, with where their questions are now."""
+        choices = self._benchmark_choices(self._service.benchmarks_here())
         return {self.benchmark: gr.update(visible=True, choices=choices, **update)}
 
     @property
@@ -119,54 +122,67 @@ class ScoringSettings:
         return [self.benchmark, self.protocol, self.title, self.only, *self.parts.values()]
 
     @property
-    def file_parts(self) -> list[Any]:
-        """All that is shown of it."""
+    def file_components(self) -> list[Any]:
+        """The settings of a file with the text on its benchmark: all that is shown of a file here."""
         return [self.about, *self.file_fields]
 
-    def of_benchmark(self, form: Benchmark[Any]) -> Updates:
+    def benchmark_updates(self, benchmark: Benchmark[Any]) -> Updates:
         """Returns the updates that show a benchmark's fields, with the first choices."""
-        defaults = self.defaults(form)
-        return {
-            **self.list_benchmarks(value=self.listed_name(form)),
+        defaults = self.defaults(benchmark)
+        is_own_benchmark = is_own(benchmark.key)
+        updates: Updates = {
+            **self.benchmark_list(value=self.menu_name(benchmark)),
             self.about: gr.update(
-                value="" if is_own(form.key) else summary_html(form), visible=not is_own(form.key)
+                value="" if is_own_benchmark else summary_html(benchmark),
+                visible=not is_own_benchmark,
             ),
             self.title: gr.update(visible=True),
-            self.only: gr.update(
-                value="", visible="questions" in form.parts, info=t("score.only_info")
-            ),
-            **{field: gr.update(visible=part in form.parts) for part, field in self.parts.items()},
-            **{
-                field: gr.update(value=defaults[field], visible=field.elem_id in form.parts)
-                for field in defaults
-            },
+            self.only: gr.update(value="", visible=False),  # `only_updates` shows it
             self.protocol: gr.update(
-                choices=_translated(form.protocols), value=defaults[self.protocol], visible=True
+                choices=_translated(benchmark.protocols),
+                value=defaults[self.protocol],
+                visible=True,
             ),
         }
+        for part, field in self.parts.items():
+            updates[field] = gr.update(visible=part in benchmark.parts)
+            if field in defaults:
+                updates[field]["value"] = defaults[field]
+        return updates
 
-    def of_sets(self, names: Sequence[str], chosen: str) -> Updates:
+    def open_details(self) -> Updates:
+        """Returns the update that unfolds the settings."""
+        return {self.details: gr.update(visible=True, open=True, label=t("score.details"))}
+
+    @staticmethod
+    def details_label(choices: Iterable[str]) -> str:
+        """Returns the label of the folded settings, with the choices in them."""
+        return t("score.details_of", choices=t("score.comma").join(choices))
+
+    def question_updates(self, names: Sequence[str], chosen: str) -> Updates:
         """Returns the updates that show the question sets or files of these names."""
         value = chosen if chosen in names else None
         update = gr.update(visible=bool(names), choices=_translated(names), value=value)
         return {self.parts["questions"]: update}
 
-    def defaults(self, form: Benchmark[Any]) -> Values:
-        first = {"missing": forms.MISSING, "reference": forms.REFERENCES, "context": forms.CONTEXTS}
+    def defaults(self, benchmark: Benchmark[Any]) -> Values:
+        """The first choices of a benchmark's fields."""
         return {
-            self.protocol: next(iter(form.protocols)),
+            self.protocol: next(iter(benchmark.protocols)),
             self.only: "",
-            **{self.parts[part]: next(iter(first[part])) for part in first},
+            self.parts["missing"]: forms.MISSING[0],
+            self.parts["reference"]: forms.REFERENCES[0],
+            self.parts["context"]: forms.CONTEXTS[0],
         }
 
-    def listed_name(self, form: Benchmark[Any]) -> str:
-        """The name of a benchmark in the list, where all own ones have one name."""
-        return OWN_BENCHMARK.name if is_own(form.key) else form.name
+    def menu_name(self, benchmark: Benchmark[Any]) -> str:
+        """The name of a benchmark in the menu, where all own ones have one name."""
+        return OWN_BENCHMARK.name if is_own(benchmark.key) else benchmark.name
 
     def chosen_benchmark(self, values: Values) -> str:
-        return self._names[forms.one_of(self._names, values[self.benchmark])]
+        return self._keys_by_name[forms.check_choice(self._keys_by_name, values[self.benchmark])]
 
-    def chosen(self, values: Values) -> FileChoice:
+    def file_choice(self, values: Values) -> FileChoice:
         """Returns the chosen benchmark and question file, or the spec of the owner's fields. Raises SpecError."""
         benchmark = self.chosen_benchmark(values)
         if not is_own(benchmark):
@@ -174,8 +190,8 @@ class ScoringSettings:
         spec = self._own_form.spec(values)
         return FileChoice(benchmark, spec=spec.json_text if spec else "")
 
-    def chosen_protocol(self, form: Benchmark[Any], values: Values) -> Any:
-        return form.protocols[forms.one_of(form.protocols, values[self.protocol])]
+    def chosen_protocol(self, benchmark: Benchmark[Any], values: Values) -> Any:
+        return benchmark.protocols[forms.check_choice(benchmark.protocols, values[self.protocol])]
 
     def questions(self, values: Values) -> str:
         return str(values[self.parts["questions"]] or "")
@@ -183,61 +199,66 @@ class ScoringSettings:
     def only_ids(self, values: Values) -> str:
         return str(values[self.only] or "")
 
-    def listed(self, form: Benchmark[Any], values: Values) -> Updates:
+    def only_updates(self, benchmark: Benchmark[Any], values: Values) -> Updates:
         """Returns the update that names the questions below a list of ids. Raises RowsError."""
         only = self.only_ids(values)
-        has_sets = "questions" in form.parts
+        has_sets = "questions" in benchmark.parts
         if not has_sets or not only.strip():
             return {self.only: gr.update(info=t("score.only_info"), visible=has_sets)}
-        chosen = self._service.chosen(self.questions(values), only)
-        count = len(chosen.questions)
-        info = t("score.only_chosen", count=count, name=translated(chosen.name))
+        chosen_set = self._service.chosen_questions(self.questions(values), only)
+        count = len(chosen_set.questions)
+        info = t("score.only_chosen", count=count, name=translated(chosen_set.name))
         return {self.only: gr.update(info=info)}
 
     def report_title(self, values: Values) -> str:
         return str(values[self.title] or "")
 
-    def options(self, form: Benchmark[Any], values: Values, way: str) -> Options:
+    def options(self, benchmark: Benchmark[Any], values: Values, way: str) -> Options:
         """Returns how answers are judged, with as many runs as this way has."""
-        protocol = self.chosen_protocol(form, values)
-        count, sampled = forms.RUNS[forms.one_of(forms.RUNS, way)]
-        missing = forms.one_of(forms.MISSING, values[self.parts["missing"]])
-        return Options(protocol, count, sampled, missing, only=self.only_ids(values))
+        protocol = self.chosen_protocol(benchmark, values)
+        runs = forms.RUNS[forms.check_choice(forms.RUNS, way)]
+        missing = forms.check_choice(forms.MISSING, values[self.parts["missing"]])
+        return Options(protocol, runs.count, runs.are_samples, missing, only=self.only_ids(values))
 
-    def comparison(self, form: Benchmark[Any], values: Values, way: str) -> SubmissionRequest:
+    def comparison(self, benchmark: Benchmark[Any], values: Values, way: str) -> SubmissionRequest:
         """Returns how answers are compared, with the opponents of this way."""
-        protocol = self.chosen_protocol(form, values)
+        protocol = self.chosen_protocol(benchmark, values)
         return SubmissionRequest(
-            opponents=forms.OPPONENTS[forms.one_of(forms.OPPONENTS, way)],
+            opponents=forms.OPPONENTS[forms.check_choice(forms.OPPONENTS, way)],
             protocol=protocol,
-            reference=forms.one_of(forms.REFERENCES, values[self.parts["reference"]]),
-            context=forms.one_of(forms.CONTEXTS, values[self.parts["context"]]),
+            reference=forms.check_choice(forms.REFERENCES, values[self.parts["reference"]]),
+            context=forms.check_choice(forms.CONTEXTS, values[self.parts["context"]]),
             title=self.report_title(values),
         )
 
     def own_judge(self, owner: str, values: Values) -> OwnJudge | None:
-        if values[self.judge] != forms.OWN:
+        """Returns the visitor's own judge; None if the site's is chosen. Raises EndpointError."""
+        if values[self.judge] != forms.OWN_JUDGE:
             return None
         model = str(values[self.model] or "").strip()
         address = endpoint(owner, values[self.url], values[self.key])
         return OwnJudge(model, address, values[self.try_out] is True)
 
-    def names_another(self, job: Job, values: Values) -> bool:
-        """Whether the judge that is chosen is another than a job's."""
-        if values[self.judge] != forms.OWN:
+    def is_another_judge(self, job: Job, values: Values) -> bool:
+        """Whether the chosen judge is another than a job's."""
+        if values[self.judge] != forms.OWN_JUDGE:
             return job.own_key or values[self.judge] != job.model
+        if not job.own_key:
+            return True
         model = str(values[self.model] or "").strip()
         url = str(values[self.url] or "").strip().rstrip("/")
-        return not job.own_key or (bool(model) and (model, url) != (job.model, job.address))
+        return bool(model) and (model, url) != (job.model, job.address)
 
-    def of_job(self, job: Job) -> Updates:
+    def job_updates(self, job: Job) -> Updates:
         """Returns the updates that show a stopped job's judge, where another can be chosen."""
         own_judge = {self.url: job.address, self.model: job.model} if job.own_key else {}
-        is_own = job.own_key or self._lent == forms.OWN
+        is_own = job.own_key or self._site_judge == forms.OWN_JUDGE
         return {
-            **dict.fromkeys(self.file_parts, gr.update(visible=False)),
+            **dict.fromkeys(self.file_components, gr.update(visible=False)),
             **own_judge,
-            self.judge: gr.update(visible=True, value=forms.OWN if is_own else self._lent),
+            self.judge: gr.update(
+                visible=True, value=forms.OWN_JUDGE if is_own else self._site_judge
+            ),
             self.own: gr.update(visible=is_own),
             self.details: gr.update(
                 visible=True,

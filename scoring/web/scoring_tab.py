@@ -18,7 +18,7 @@ from scoring.benchmarks.spec_benchmark import OWN, SpecBenchmark, is_own
 from scoring.jobs.files import FROM_FILE, FileChoice, JobServiceError
 from scoring.jobs.service import JobService
 from scoring.jobs.store import Job
-from scoring.jobs.uploads import TAKEN
+from scoring.jobs.uploads import ACCEPTED_ENDINGS
 from scoring.registry import BENCHMARKS, OWN_BENCHMARK
 from scoring.web import scoring_forms as forms
 from scoring.web.file_offers import FileOffers
@@ -63,7 +63,7 @@ class ScoringTab:
 
     def _build(self, copied: bool) -> None:
         gr.HTML(SCORING.lead(), padding=False)
-        self.drop = gr.HTML(SCORING.drop(copied, ",".join(TAKEN)), padding=False)
+        self.drop = gr.HTML(SCORING.drop(copied, ",".join(ACCEPTED_ENDINGS)), padding=False)
         self.bank = gr.Button(t("score.of_bank"), elem_id="of-bank", size="sm", visible=False)
         self.file_summary = gr.HTML(elem_id="found", padding=False)
         self.make_own = button("make-own", t("score.make_own"), "secondary")
@@ -72,7 +72,7 @@ class ScoringTab:
         self.offers = gr.Radio([], label=t("score.offers"), elem_id="offers", visible=False)
         self.jobs.build_progress()
         self.settings = ScoringSettings(self._service, self.own_form)
-        self._files = FileOffers(self._service, self.settings, self.token, self.stored)
+        self._file_offers = FileOffers(self._service, self.settings, self.token, self.stored)
         with gr.Row(elem_id="actions"):
             self.check = button("check", t("score.start"))
             self.jobs.build_buttons()
@@ -84,7 +84,7 @@ class ScoringTab:
     def listen(self, page: gr.Blocks) -> None:
         """Binds the handlers; none waits in Gradio's queue, and the browser's input is looked up in the forms."""
         settings = self.settings
-        form = {
+        inputs = {
             self.token,
             self.link,
             self.stored,
@@ -110,30 +110,30 @@ class ScoringTab:
             settings.model,
             settings.key,
             settings.details,
-            *settings.file_parts,
+            *settings.file_components,
             *self.watch.parts,
             self.make_own,
             *self.own_form.parts,
         ]
-        self._listen_to_buttons(form, job, started)
-        self._listen_to_settings(form, started)
+        self._listen_to_buttons(inputs, job, started)
+        self._listen_to_settings(inputs, started)
         chosen = (settings.own, settings.judge, settings.url, settings.model, settings.details)
-        looks = [*job, self.bank, *chosen, *settings.file_parts]
+        outputs = [*job, self.bank, *chosen, *settings.file_components]
         gr.on(
-            [page.load, self.jobs.clock.tick], self.on_look, [self.link, self.token], looks, **RAW
+            [page.load, self.jobs.clock.tick], self.on_look, [self.link, self.token], outputs, **RAW
         )
         self.problem.change(None, js=into_view("#scoring-problem .problems"))
 
-    def _listen_to_buttons(self, form: set[Any], job: list[Any], started: list[Any]) -> None:
+    def _listen_to_buttons(self, inputs: set[Any], job: list[Any], started: list[Any]) -> None:
         settings = self.settings
         rest = {self.link, *settings.judge_fields}
-        answered = [
-            self.arrived.click(self.on_arrived, form, started, **LATEST),
-            self.bank.click(self.on_bank, form, started, **RAW),
-            settings.benchmark.input(self.on_benchmark, form, started, **RAW),
-            self.make_own.click(self.on_own, form, started, **RAW),
-            settings.parts["questions"].input(self.on_questions, form, started, **RAW),
-            self.check.click(self.on_check, form, started, **RAW),
+        buttons = [
+            self.arrived.click(self.on_arrived, inputs, started, **LATEST),
+            self.bank.click(self.on_bank, inputs, started, **RAW),
+            settings.benchmark.input(self.on_benchmark, inputs, started, **RAW),
+            self.make_own.click(self.on_own, inputs, started, **RAW),
+            settings.parts["questions"].input(self.on_questions, inputs, started, **RAW),
+            self.check.click(self.on_check, inputs, started, **RAW),
             self.jobs.rest.click(self.on_rest, rest, started, **RAW),
             gr.on(
                 [self.jobs.confirm.click, self.jobs.resume.click],
@@ -145,12 +145,12 @@ class ScoringTab:
             self.jobs.cancel.click(self.on_cancel, self.link, started, **RAW),
             self.jobs.delete.click(self.on_delete, self.link, started, **RAW),
         ]
-        self.watch.clock.tick(self.on_tried, {*form, self.watch.handler}, started, **RAW)
+        self.watch.clock.tick(self.on_tried, {*inputs, self.watch.handler}, started, **RAW)
         refused = problem_html(JobServiceError(REFUSED))
-        for event in answered:
+        for event in buttons:
             event.failure(None, None, self.problem, js=f"() => {json.dumps(refused)}")
 
-    def _listen_to_settings(self, form: set[Any], started: list[Any]) -> None:
+    def _listen_to_settings(self, inputs: set[Any], started: list[Any]) -> None:
         settings = self.settings
         offer = {self.offers, self.prices, settings.judge, settings.key}
         self.offers.input(self.on_offer, offer, [settings.own, settings.judge], **LATEST)
@@ -162,36 +162,36 @@ class ScoringTab:
         # By the browser, as one types: a late answer would take what a button has said since, and a page that gets
         # shorter as a field is left moves the button away from under the finger.
         gr.on([*chosen, *typed], None, None, self.problem, js='() => ""')
-        gr.on([*chosen, *left, *self.own_form.changes], self.on_change, form, started, **LATEST)
+        gr.on([*chosen, *left, *self.own_form.changes], self.on_change, inputs, started, **LATEST)
 
     @shows_problems
     def on_arrived(self, values: Values, request: gr.Request) -> Updates:
         try:
-            return self._read(values, request)
+            return self._read_file(values, request)
         except ERRORS as error:
             if values[self.link] and not values[self.token]:  # a job is shown, and its file is here
                 return {self.problem: ""}
             hidden = [self.offers, self.check, self.stored, self.settings.own, self.settings.judge]
-            hidden += self.settings.file_parts
-            gone = {
+            hidden += self.settings.file_components
+            no_file = {
                 **dict.fromkeys(hidden, HIDDEN),
                 **self.own_form.hiding_updates(),
                 self.file_summary: "",
             }
             if not values[self.token]:  # the file did not come, and upload.js says why
                 return {
-                    **gone,
+                    **no_file,
                     self.make_own: HIDDEN,
                     self.settings.details: HIDDEN,
                     self.problem: "",
                 }
             label = t("score.details_of", choices=t("score.choose_benchmark"))
-            mend = gr.update(visible=True, open=False, label=label)
+            details = gr.update(visible=True, open=False, label=label)
             return {
-                **self.jobs.blank(),
-                **gone,
-                self.settings.details: mend,
-                **self.settings.list_benchmarks(),
+                **self.jobs.blank_updates(),
+                **no_file,
+                self.settings.details: details,
+                **self.settings.benchmark_list(),
                 self.file_summary: SCORING.own_hint(),
                 self.make_own: SHOWN,
                 self.problem: problem_html(error),
@@ -199,25 +199,25 @@ class ScoringTab:
 
     @shows_problems
     def on_benchmark(self, values: Values, request: gr.Request) -> Updates:
-        return self._read(values, request, FileChoice(self.settings.chosen_benchmark(values)))
+        return self._read_file(values, request, FileChoice(self.settings.chosen_benchmark(values)))
 
     @shows_problems
     def on_own(self, values: Values, request: gr.Request) -> Updates:
         """Shows the fields of an own benchmark, filled in from the file."""
-        return self._read(values, request, FileChoice(OWN))
+        return self._read_file(values, request, FileChoice(OWN))
 
     @shows_problems
     def on_questions(self, values: Values, request: gr.Request) -> Updates:
         """Reads the file with another question file; for free answers only the price changes."""
         if isinstance(self._benchmark(values, request), FileBenchmark):
-            return self._read(values, request, self.settings.chosen(values))
+            return self._read_file(values, request, self.settings.file_choice(values))
         return self.on_change(values, request)
 
     @shows_problems
     def on_bank(self, values: Values, request: gr.Request) -> Updates:
         """Compare a model whose answers are in the item bank, without a file."""
-        names = [str(stored) for stored in self._service.submissions.stored()]
-        form = BENCHMARKS["visit-bench"]
+        names = [str(stored) for stored in self._service.submissions.stored_models()]
+        benchmark = BENCHMARKS["visit-bench"]
         if not names:
             raise JobServiceError(
                 "No model here has answers yet. Upload a file of your model's answers instead."
@@ -227,13 +227,13 @@ class ScoringTab:
             self.token: "",
             self.stored: names[0],
             self.settings.title: "",
-            **self.settings.defaults(form),
+            **self.settings.defaults(benchmark),
         }
         return {
-            **self.jobs.blank(),
+            **self.jobs.blank_updates(),
             **self.watch.over(),
-            **self._form(form),
-            **self._priced(form, defaults, request),
+            **self._form_updates(benchmark),
+            **self._price_updates(benchmark, defaults, request),
             self.token: "",
             self.file_summary: "",
             **self.own_form.hiding_updates(),
@@ -248,12 +248,12 @@ class ScoringTab:
         judge = values[self.settings.judge]
         key = values[self.settings.key]
         operator = self._service.operator
-        if operator and judge != forms.OWN and (dollars or 0) > self._service.ceiling:
-            judge = forms.OWN
-        elif operator and judge == forms.OWN and dollars is not None and not key:
-            judge = forms.OWN if dollars > self._service.ceiling else operator.spec.model
+        if operator and judge != forms.OWN_JUDGE and (dollars or 0) > self._service.ceiling:
+            judge = forms.OWN_JUDGE
+        elif operator and judge == forms.OWN_JUDGE and dollars is not None and not key:
+            judge = forms.OWN_JUDGE if dollars > self._service.ceiling else operator.spec.model
         return {
-            self.settings.own: gr.update(visible=judge == forms.OWN),
+            self.settings.own: gr.update(visible=judge == forms.OWN_JUDGE),
             self.settings.judge: judge,
         }
 
@@ -261,45 +261,44 @@ class ScoringTab:
     def on_change(self, values: Values, request: gr.Request) -> Updates:
         # without either a report is shown, whose rest may be judged
         if not values[self.token] and not values[self.stored]:
-            return {
-                self.problem: gr.skip(),
-                self.settings.own: gr.update(visible=values[self.settings.judge] == forms.OWN),
-            }
+            is_own_judge = values[self.settings.judge] == forms.OWN_JUDGE
+            own_update = gr.update(visible=is_own_judge)
+            return {self.problem: gr.skip(), self.settings.own: own_update}
         # without a link a job may have been started since
-        quoted = self.jobs.blank() if values[self.link] else {}
+        no_job = self.jobs.blank_updates() if values[self.link] else {}
         if is_own(self.settings.chosen_benchmark(values)):
             look = self._service.own_look(self._owner(request), str(values[self.token]))
             fitted = self.own_form.dependent_updates(values, look)
-            changed = {**fitted, **self._checked(values, request)}
+            changed = {**fitted, **self._check_updates(values, request)}
         else:
-            changed = self._priced(self._benchmark(values, request), values, request)
-        return {self.problem: gr.skip(), **quoted, **changed}
+            changed = self._price_updates(self._benchmark(values, request), values, request)
+        return {self.problem: gr.skip(), **no_job, **changed}
 
     @shows_problems
     @waits_for_trial
     def on_check(self, values: Values, request: gr.Request) -> Updates:
         owner = self._owner(request)
-        form = self._benchmark(values, request)
+        benchmark = self._benchmark(values, request)
         way = str(values[self.offers] or "")
         dollars = forms.quoted_dollars(values[self.prices], way)
         token = str(values[self.token])
         title = self.settings.report_title(values)
-        if form.way == "rules first":
-            protocol = self.settings.chosen_protocol(form, values)
-            chosen = self.settings.chosen(values)
+        if benchmark.way == "rules first":
+            protocol = self.settings.chosen_protocol(benchmark, values)
+            chosen = self.settings.file_choice(values)
             job = self._service.extract(owner, token, chosen, protocol, title)
-        elif self._files.is_graded(owner, form, values):
+        elif self._file_offers.is_graded(owner, benchmark, values):
             questions = self.settings.questions(values)
-            options = self.settings.options(form, values, "once")
+            options = self.settings.options(benchmark, values, "once")
             job = self._service.report_grades(owner, token, questions, options, title)
         else:
             judge = self.settings.own_judge(owner, values)
             network = self._networks.of(request)
             self._service.check_judge(owner, judge, network)
-            draft = self._files.draft(owner, form, values, way)
+            draft = self._file_offers.draft(owner, benchmark, values, way)
             job = self._service.quote(owner, draft, judge, network)
-            return self._started(job, dollars, values, request)
-        return self._begun(job.link, request)
+            return self._start_at_price(job, dollars, values, request)
+        return self._show_job(job.link, request)
 
     @shows_problems
     @waits_for_trial
@@ -307,17 +306,17 @@ class ScoringTab:
         owner = self._owner(request)
         link = str(values[self.link])
         judge = self.settings.own_judge(owner, values)
-        hindrance = "" if judge else self._service.unlent(owner)
+        hindrance = "" if judge else self._service.why_not_lent(owner)
         if hindrance or (judge and not judge.model):
             return {
                 self.settings.own: SHOWN,
-                self.settings.judge: forms.OWN,
+                self.settings.judge: forms.OWN_JUDGE,
                 self.problem: problem_html(_NAME_IT),
             }
-        draft = self._service.rest(owner, link)
+        draft = self._service.draft_rest(owner, link)
         dollars = None if judge else self._service.price(owner, draft, None).dollars
         job = self._service.quote(owner, draft, judge, self._networks.of(request))
-        return self._started(job, dollars, values, request)
+        return self._start_at_price(job, dollars, values, request)
 
     @shows_problems
     @waits_for_trial
@@ -326,16 +325,16 @@ class ScoringTab:
         owner = self._owner(request)
         link = str(values[self.link])
         job = self._service.jobs.find(link)
-        if job and job.is_stopped and self.settings.names_another(job, values):
+        if job and job.is_stopped and self.settings.is_another_judge(job, values):
             judge = self.settings.own_judge(owner, values)
             if judge and not judge.model:
                 raise _NAME_IT
             network = self._networks.of(request)
             quoted = self._service.with_another_judge(owner, link, judge, network)
-            return self._started(quoted, None, values, request)
-        return self._go(job, link, values, request)
+            return self._start_at_price(quoted, None, values, request)
+        return self._run(job, link, values, request)
 
-    def _go(self, job: Job | None, link: str, values: Values, request: gr.Request) -> Updates:
+    def _run(self, job: Job | None, link: str, values: Values, request: gr.Request) -> Updates:
         owner = self._owner(request)
         address = (values[self.settings.url], values[self.settings.key])
         own = endpoint(owner, *address) if job and job.own_key else None
@@ -344,7 +343,7 @@ class ScoringTab:
                 "Your judge's key isn't stored. Enter it again above, then press again."
             )
         self._service.start(owner, link, own, self._networks.of(request))
-        return self._begun(link, request)
+        return self._show_job(link, request)
 
     @shows_problems
     def on_tried(self, values: Values, request: gr.Request) -> Updates:
@@ -372,7 +371,7 @@ class ScoringTab:
     @shows_problems
     def on_delete(self, link: object, request: gr.Request) -> Updates:
         self._service.delete(self._owner(request), str(link))
-        return self._begun("", request)
+        return self._show_job("", request)
 
     @shows_problems
     def on_look(self, link: object, token: object, request: gr.Request) -> Updates:
@@ -381,63 +380,61 @@ class ScoringTab:
         The page's address may name a job. The answer may arrive after the user's next action: then the link stays, and
         the next tick corrects the rest.
         """
-        shown = str(link or "")
-        wanted = shown if shown or token else request.query_params.get("job", "")
-        looked = self._job_updates(wanted, request)
-        if not wanted and (token or not looked[self.link]):
-            stored = not token and bool(self._service.submissions.stored())
-            looked = {
-                **(self.jobs.blank() if token else {self.bank: gr.update(visible=stored)}),
-                self.jobs.mine: looked[self.jobs.mine],
-            }
-        if looked.get(self.link) == shown:
-            looked[self.link] = gr.skip()
-        return {self.problem: gr.skip(), **looked}
+        shown_link = str(link or "")
+        wanted_link = shown_link
+        if not shown_link and not token:
+            wanted_link = request.query_params.get("job", "")
+        updates = self._job_updates(wanted_link, request)
+        job_list = {self.jobs.job_list: updates[self.jobs.job_list]}
+        if token and not wanted_link:
+            updates = {**self.jobs.blank_updates(), **job_list}
+        elif not wanted_link and not updates[self.link]:
+            has_stored = bool(self._service.submissions.stored_models())
+            updates = {self.bank: gr.update(visible=has_stored), **job_list}
+        if updates.get(self.link) == shown_link:
+            updates[self.link] = gr.skip()
+        return {self.problem: gr.skip(), **updates}
 
-    def _started(
+    def _start_at_price(
         self, job: Job, dollars: float | None, values: Values, request: gr.Request
     ) -> Updates:
         """Starts a job at the price that was shown; if it costs more, or had none, shows the price and asks again."""
         cost = job.quote.dollars
         if cost is None or cost > (dollars or 0) * _LEEWAY + 0.01:
-            return {
-                **self._job_updates(job.link, request),
-                self.check: HIDDEN,
-                self.jobs.rest: HIDDEN,
-            }
-        return self._go(job, job.link, values, request)
+            updates = self._job_updates(job.link, request)
+            return {**updates, self.check: HIDDEN, self.jobs.rest: HIDDEN}
+        return self._run(job, job.link, values, request)
 
-    def _begun(self, link: str, request: gr.Request) -> Updates:
+    def _show_job(self, link: str, request: gr.Request) -> Updates:
         """Shows a job in place of the file that it scores."""
         choice = (self.offers, self.settings.own, self.settings.details, self.check, self.stored)
-        gone = {
+        return {
             **dict.fromkeys(choice, HIDDEN),
             **self.own_form.hiding_updates(),
             self.token: "",
             self.file_summary: "",
             self.settings.key: "",
             self.make_own: HIDDEN,
-        }
-        return {
-            **gone,
             **self._job_updates(link, request),
             self.stored: gr.update(visible=False, value=None),
         }
 
     def _benchmark(self, values: Values, request: gr.Request) -> Benchmark[Any]:
         """Returns the benchmark to score a file by. Raises the errors of reading a spec."""
-        chosen = self.settings.chosen(values)
-        return self._service.form(self._owner(request), str(values[self.token]), chosen)
+        chosen = self.settings.file_choice(values)
+        return self._service.chosen_benchmark(self._owner(request), str(values[self.token]), chosen)
 
-    def _form(self, form: Benchmark[Any]) -> Updates:
+    def _form_updates(self, benchmark: Benchmark[Any]) -> Updates:
         return {
-            self.check: gr.update(value=translated(form.start), interactive=True, visible=True),
+            self.check: _check_button(translated(benchmark.start)),
             self.bank: HIDDEN,
             self.stored: gr.update(visible=False, value=None),
-            **self.settings.of_benchmark(form),
+            **self.settings.benchmark_updates(benchmark),
         }
 
-    def _read(self, values: Values, request: gr.Request, chosen: FileChoice = FROM_FILE) -> Updates:
+    def _read_file(
+        self, values: Values, request: gr.Request, chosen: FileChoice = FROM_FILE
+    ) -> Updates:
         owner = self._owner(request)
         token = str(values[self.token])
         if is_own(chosen.benchmark) or (
@@ -446,39 +443,39 @@ class ScoringTab:
             return self._read_own(values, request)
         recognised = self._service.recognise(owner, token, chosen, still_there(request))
         key = chosen.benchmark or recognised.benchmark
-        form = self._service.form(owner, token, chosen._replace(benchmark=key))
+        benchmark = self._service.chosen_benchmark(owner, token, chosen._replace(benchmark=key))
         names = recognised.sets
-        if "questions" in form.parts:
-            names = self._service.sets_of(form.key)
+        if "questions" in benchmark.parts:
+            names = self._service.sets_of(benchmark.key)
             questions = values[self.settings.parts["questions"]] if chosen.benchmark else None
-            recognised = self._service.look(owner, token, form.key, questions)
-        sets = self.settings.of_sets(names, recognised.questions or chosen.questions)
+            recognised = self._service.describe_answers(owner, token, benchmark.key, questions)
+        sets = self.settings.question_updates(names, recognised.questions or chosen.questions)
         title = recognised.title[:MOST_TITLE]
         sent = {
             **values,
-            self.settings.benchmark: self.settings.listed_name(form),
+            self.settings.benchmark: self.settings.menu_name(benchmark),
             self.settings.title: title,
             self.stored: None,
-            **self.settings.defaults(form),
+            **self.settings.defaults(benchmark),
         }
         sent[self.settings.parts["questions"]] = recognised.questions
         choice: Updates = {
             self.offers: HIDDEN,
             self.settings.own: HIDDEN,
-            self.settings.details: _unfolded(),
+            **self.settings.open_details(),
         }
         if recognised.scorable:
-            choice = self._priced(form, sent, request)
+            choice = self._price_updates(benchmark, sent, request)
+        if self.settings.only in choice:  # its list was for another file
+            choice[self.settings.only]["value"] = ""
         if any(problem.blocks == "circular" for problem in recognised.problems):
-            choice[self.check] = gr.update(value=t("score.vanilla"), visible=True, interactive=True)
+            choice[self.check] = _check_button(t("score.vanilla"))
         if not recognised.scorable:
-            choice[self.check] = gr.update(
-                value=translated(form.start), visible=True, interactive=False
-            )
+            choice[self.check] = _check_button(translated(benchmark.start), can_press=False)
         return {
-            **self.jobs.blank(),
+            **self.jobs.blank_updates(),
             **self.watch.over(),
-            **self._form(form),
+            **self._form_updates(benchmark),
             **self.own_form.hiding_updates(),
             **sets,
             self.make_own: gr.update(visible=not recognised.scorable),
@@ -498,36 +495,36 @@ class ScoringTab:
             self.stored: None,
         }
         try:
-            form = self._benchmark(sent, request)
+            benchmark = self._benchmark(sent, request)
         except FILE_ERRORS:  # which the check tells
-            form = OWN_BENCHMARK
-        sent |= self.settings.defaults(form)
+            benchmark = OWN_BENCHMARK
+        sent |= self.settings.defaults(benchmark)
         return {
-            **self.jobs.blank(),
+            **self.jobs.blank_updates(),
             **self.watch.over(),
-            **self._form(form),
+            **self._form_updates(benchmark),
             **self.own_form.updates(look),
             self.file_summary: "",
             self.make_own: HIDDEN,
-            **self._checked(sent, request),
+            **self._check_updates(sent, request),
         }
 
-    def _checked(self, values: Values, request: gr.Request) -> Updates:
+    def _check_updates(self, values: Values, request: gr.Request) -> Updates:
         """Shows the check of a file by an own benchmark, with its price, or the problems to correct first."""
         owner = self._owner(request)
         judge = self.settings.own_judge(owner, values)
         unpriced = dict.fromkeys((self.offers, self.settings.own, self.check), HIDDEN)
         try:
-            form = self._benchmark(values, request)
-            assert isinstance(form, SpecBenchmark)
-            chosen = self.settings.chosen(values)
+            benchmark = self._benchmark(values, request)
+            assert isinstance(benchmark, SpecBenchmark)
+            chosen = self.settings.file_choice(values)
             own_check = self._service.own_check(owner, str(values[self.token]), chosen, judge)
         except FILE_ERRORS as error:
             folded = gr.update(visible=True, open=False, label=t("score.details"))
             problems = self.own_form.problem_updates(error)
             return {**unpriced, **problems, self.settings.details: folded}
         is_named = bool(judge.model) if judge else self._service.operator is not None
-        check_updates = self.own_form.check_updates(values, form.spec, own_check, is_named)
+        check_updates = self.own_form.check_updates(values, benchmark.spec, own_check, is_named)
         title = str(values[self.settings.title] or "")
         title_update: Updates = {}
         if not title:  # else what is typed since stays
@@ -535,44 +532,41 @@ class ScoringTab:
             title_update = {self.settings.title: gr.update(value=title, visible=True)}
         if own_check.check is None:
             return {**unpriced, **check_updates, **title_update}
-        priced = self._priced(form, {**values, self.settings.title: title}, request)
+        priced = self._price_updates(benchmark, {**values, self.settings.title: title}, request)
         return {**check_updates, **title_update, **priced}
 
-    def _priced(self, form: Benchmark[Any], values: Values, request: gr.Request) -> Updates:
+    def _price_updates(
+        self, benchmark: Benchmark[Any], values: Values, request: gr.Request
+    ) -> Updates:
         """Returns the choices for a file with their prices, or the problems that keep it from being judged."""
         owner = self._owner(request)
         operator = self._service.operator
-        details = [translated(form.name), translated(str(values[self.settings.protocol] or ""))]
+        name = translated(benchmark.name)
         try:
-            listed = self.settings.listed(form, values)
-            if form.way == "rules first" or self._files.is_graded(owner, form, values):
-                check = translated(form.start)
-                free = dict.fromkeys((self.offers, self.settings.own, self.settings.judge), HIDDEN)
-                if form.way != "rules first":  # the grades were given by a protocol already
-                    check = t("score.graded")
-                    free[self.settings.protocol] = HIDDEN
-                    details = details[:1]
-                label = _details_label(details)
-                return {
-                    **free,
-                    **listed,
-                    self.settings.details: gr.update(visible=True, open=False, label=label),
-                    self.check: gr.update(value=check, visible=True, interactive=True),
-                }
-            unlent = self._service.unlent(owner)
-            judge = forms.OWN if unlent else values[self.settings.judge]
-            offers = self._files.offers(owner, form, {**values, self.settings.judge: judge})
-            chosen = forms.chosen(offers, values[self.offers])
-            judge = forms.OWN if chosen.hindrance else judge
+            only_updates = self.settings.only_updates(benchmark, values)
+            protocol = translated(str(values[self.settings.protocol] or ""))
+            if benchmark.way == "rules first":
+                free = self._free_updates(translated(benchmark.start), [name, protocol])
+                return {**free, **only_updates}
+            if self._file_offers.is_graded(owner, benchmark, values):
+                # by a protocol, which can't be chosen any more
+                free = self._free_updates(t("score.graded"), [name])
+                return {**free, **only_updates, self.settings.protocol: HIDDEN}
+            why_not_lent = self._service.why_not_lent(owner)
+            judge = forms.OWN_JUDGE if why_not_lent else values[self.settings.judge]
+            sent = {**values, self.settings.judge: judge}
+            offers = self._file_offers.offers(owner, benchmark, sent)
+            chosen = forms.choose_offer(offers, values[self.offers])
+            judge = forms.OWN_JUDGE if chosen.hindrance else judge
         except (*FILE_ERRORS, JobServiceError) as error:
             hidden = dict.fromkeys((self.offers, self.settings.own, self.check), HIDDEN)
-            return {**hidden, self.settings.details: _unfolded(), self.problem: problem_html(error)}
-        own = judge == forms.OWN
-        named = t("score.judged_by_own")
-        if operator and not own:
-            named = t("score.judged_by", model=operator.spec.model)
-        details.append(named)
-        info = translated(unlent) if operator else t("score.no_lent_judge")
+            return {**hidden, **self.settings.open_details(), self.problem: problem_html(error)}
+        is_own_judge = judge == forms.OWN_JUDGE
+        judged_by = t("score.judged_by_own")
+        if operator and not is_own_judge:
+            judged_by = t("score.judged_by", model=operator.spec.model)
+        label = self.settings.details_label([name, protocol, judged_by])
+        info = translated(why_not_lent) if operator else t("score.no_lent_judge")
         choice: dict[str, Any] = {
             "choices": [(offer.text, offer.way) for offer in offers],
             "info": info or None,
@@ -580,20 +574,24 @@ class ScoringTab:
         if chosen.way != values[self.offers]:  # else what was chosen since stays
             choice["value"] = chosen.way
         return {
-            **listed,
+            **only_updates,
             self.offers: gr.update(visible=True, **choice),
             self.prices: forms.prices_text(offers),
-            self.settings.own: gr.update(visible=own),
+            self.settings.own: gr.update(visible=is_own_judge),
             self.settings.judge: gr.update(visible=True, value=judge),
-            self.settings.details: gr.update(visible=True, label=_details_label(details)),
-            self.check: gr.update(value=translated(form.start), visible=True, interactive=True),
+            self.settings.details: gr.update(visible=True, label=label),
+            self.check: _check_button(translated(benchmark.start)),
+        }
+
+    def _free_updates(self, check: str, details: list[str]) -> Updates:
+        """Returns the updates for a file that needs no judge, with the text of the button."""
+        label = self.settings.details_label(details)
+        return {
+            **dict.fromkeys((self.offers, self.settings.own, self.settings.judge), HIDDEN),
+            self.settings.details: gr.update(visible=True, open=False, label=label),
+            self.check: _check_button(check),
         }
 
 
-def _unfolded() -> Any:
-    return gr.update(visible=True, open=True, label=t("score.details"))
-
-
-def _details_label(choices: list[str]) -> str:
-    """Returns the label of the folded settings, with the choices in them."""
-    return t("score.details_of", choices=t("score.comma").join(choices))
+def _check_button(text: str, can_press: bool = True) -> Any:
+    return gr.update(value=text, visible=True, interactive=can_press)

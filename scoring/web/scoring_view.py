@@ -1,6 +1,7 @@
 """Jobs on "Score a model": the price to agree to, a job's progress, and the user's reports."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from arena.database import now
 from arena.locale import t, translated
@@ -8,10 +9,10 @@ from arena.templates import macros
 from arena.web.backup_status import ago
 from scoring.jobs.store import KEPT_FREE, Job, Jobs
 from scoring.registry import benchmark_of
-from scoring.web.scoring_forms import counted
+from scoring.web.scoring_forms import count_text
 
 SCORING = macros("scoring.html")
-_OF_SECRETS = ("compare", "sealed")
+_SECRET_WAYS = ("compare", "sealed")
 """Ways of judging texts that the owner may not read, nor learn the length of."""
 
 
@@ -25,18 +26,18 @@ def quote_html(job: Job, ceiling: float) -> str:
         price = t("score.quote.free")
     else:
         most = quote.most_dollars if job.own_key else min(quote.most_dollars, ceiling)
-        if benchmark_of(job).way in _OF_SECRETS and not job.own_key:
+        if benchmark_of(job).way in _SECRET_WAYS and not job.own_key:
             most = ceiling  # the lengths of answers would reveal their models
         values = {"dollars": f"${quote.dollars:,.2f}", "most": f"${most:,.2f}"}
         key = "score.quote.price_own" if job.own_key else "score.quote.price"
         price = t(key, **values)
-    form = benchmark_of(job)
-    grades = counted(quote.grades, form.unit)
-    if form.way in _OF_SECRETS:
+    benchmark = benchmark_of(job)
+    grades = count_text(quote.grades, benchmark.unit)
+    if benchmark.way in _SECRET_WAYS:  # each pair is judged in both orders
         grades = t("score.quote.pairs", count=quote.grades // 2, grades=grades)
     calls = t("score.quote.calls", count=quote.calls, model=job.model, grades=grades)
     texts = [calls]
-    if form.way not in _OF_SECRETS:
+    if benchmark.way not in _SECRET_WAYS:
         sent = _tokens(quote.prompt_tokens)
         texts.append(t("score.quote.tokens", sent=sent, received=_tokens(quote.completion_tokens)))
     if quote.cached:
@@ -45,12 +46,12 @@ def quote_html(job: Job, ceiling: float) -> str:
 
 
 def waits_text(job: Job | None, jobs: Jobs) -> str:
-    """Returns the reason why a job waits and until when; empty if it goes on."""
+    """Returns the reason why a job waits and until when; "" if it goes on."""
     if job is None or job.state not in ("waiting", "judging"):
         return ""
     if job.state == "judging":
         return translated(job.problem)
-    return _turn_text(jobs.ahead(job.link), jobs.judged(job.own_key))
+    return _turn_text(jobs.count_ahead(job.link), jobs.jobs_being_judged(job.own_key))
 
 
 def _turn_text(ahead: int, judged: Sequence[Job]) -> str:
@@ -58,19 +59,19 @@ def _turn_text(ahead: int, judged: Sequence[Job]) -> str:
     turn = t("score.turn.ahead", count=ahead) if ahead else t("score.turn.next")
     if not judged:
         return turn
-    known = [seconds for seconds in map(_seconds_left, judged) if seconds is not None]
-    if not known:
+    times = [seconds for seconds in map(_seconds_left, judged) if seconds is not None]
+    if not times:
         return t("score.turn.free", turn=turn)
-    return t("score.turn.free_in", turn=turn, time=_duration(min(known)))
+    return t("score.turn.free_in", turn=turn, time=_duration(min(times)))
 
 
-def progress_html(job: Job, waits: str, first: Sequence[tuple[str, str]]) -> str:
-    """Returns a job's progress and the reason why it `waits`, with the outcomes of its `first` questions."""
+def progress_html(job: Job, waits: str, first_grades: Sequence[tuple[str, str]]) -> str:
+    """Returns a job's progress, with names and outcomes of its first questions; `waits`: the text of `waits_text`."""
     if not job.model:
         expiry = [t("score.kept_until", day=job.finished + KEPT_FREE)] if job.finished else []
         return SCORING.progress(job, t("score.by_rules"), None, expiry, ())
     share = job.done / job.total if job.total else 0
-    done = t("score.done_of", done=job.done, total=counted(job.total, benchmark_of(job).unit))
+    done = t("score.done_of", done=job.done, total=count_text(job.total, benchmark_of(job).unit))
     cost = job.quote.dollars or 0
     texts = [t("pages.gap").join(filter(None, (done, _state_text(job, waits))))]
     if cost and share < 1:
@@ -78,11 +79,11 @@ def progress_html(job: Job, waits: str, first: Sequence[tuple[str, str]]) -> str
         texts.append(t("score.used", used=used, dollars=f"${cost:,.2f}"))
     elif cost:
         texts.append(t("score.cost", dollars=f"${cost:,.2f}"))
-    return SCORING.progress(job, t(f"score.state.{job.state}"), share, texts, first)
+    return SCORING.progress(job, t(f"score.state.{job.state}"), share, texts, first_grades)
 
 
 def _state_text(job: Job, waits: str) -> str:
-    """Returns what a job waits for, or how to go on with it; empty for one that is done."""
+    """Returns what a job waits for, or how to go on with it; "" for one that is done."""
     match job.state:
         case "waiting":
             return t("score.waiting", reason=waits)
@@ -99,12 +100,12 @@ def _state_text(job: Job, waits: str) -> str:
     return ""
 
 
-def mine_html(jobs: Sequence[Job], waits: str) -> str:
+def jobs_html(jobs: Sequence[Job], waits: str) -> str:
     """Returns the user's reports and jobs, the newest first, except jobs that were never started.
 
     `waits` is the reason why the job under way waits; there is one such job at most.
     """
-    listed = []
+    rows = []
     for job in jobs:
         if job.state == "quoted":
             continue
@@ -116,11 +117,19 @@ def mine_html(jobs: Sequence[Job], waits: str) -> str:
         judge = job.model or t("score.rules")
         age = t("score.ago", age=ago(now() - job.created))
         score = translated(job.score) if job.score else state
-        listed.append((job, score, (translated(job.benchmark_name), judge, age)))
-    return SCORING.mine(listed, followed(jobs) is not None)
+        rows.append(_JobRow(job, score, [translated(job.benchmark_name), judge, age]))
+    return SCORING.mine(rows, job_to_show(jobs) is not None)
 
 
-def followed(jobs: Sequence[Job]) -> Job | None:
+class _JobRow(NamedTuple):
+    """A job in the list: its score or state, and particulars below it."""
+
+    job: Job
+    state: str
+    about: Sequence[str]
+
+
+def job_to_show(jobs: Sequence[Job]) -> Job | None:
     """Returns the job to show on a page without one: the active one, or the newest if it stopped or is free."""
     for job in jobs:
         if job.state in ("waiting", "judging"):
@@ -129,10 +138,13 @@ def followed(jobs: Sequence[Job]) -> Job | None:
         return None
     newest = jobs[0]
     is_judged = newest.state == "done" and newest.model
-    return None if newest.state == "quoted" or is_judged else newest
+    if newest.state == "quoted" or is_judged:
+        return None
+    return newest
 
 
 def _pace(job: Job) -> str:
+    """Returns the speed of the judging and the time left, in words."""
     left = _seconds_left(job)
     if left is None:
         return t("score.judging")
@@ -140,7 +152,7 @@ def _pace(job: Job) -> str:
 
 
 def _rate(job: Job) -> float:
-    """Returns the grades a second since the job was taken up; 0 in the first three seconds."""
+    """Returns the grades per second since the job was taken up; 0 in the first three seconds."""
     seconds = (now() - job.started).total_seconds() if job.started else 0
     return job.fresh / seconds if seconds >= 3 else 0.0
 

@@ -44,6 +44,7 @@ class ShareRecord:
     """Number of questions, and the bounds of the score if some are unscored."""
     sentence: str
     refused: tuple[Refusal, ...]
+    """The reasons why it may not be shared for some uses, the gravest first."""
     base: str = ""
     """The server's address, without a slash at its end."""
 
@@ -65,7 +66,7 @@ class ShareRecord:
         return tuple(refusal.reason for refusal in stopping_refusals(self.refused, "number"))
 
     @property
-    def how(self) -> str:
+    def conditions(self) -> str:
         """The conditions of the score: "as in the paper; judge gpt-4, 3 runs; n 218"."""
         judge = t("share.judge", judge=t("names.comma").join(self.judge)) if self.judge else ""
         return t("share.and").join(filter(None, (self.protocol, judge, self.n)))
@@ -98,30 +99,31 @@ def share_record(report: AnyReport, slug: str) -> ShareRecord:
         edition=shortened(translated(benchmark.edition(report)), EDITION_LETTERS),
         score=score_text(report),
         interval=bracketed(head.low, head.high, head.form) if head else "",
-        protocol=_protocol(report.protocol),
+        protocol=_protocol_text(report.protocol),
         judge=_judge(report),
-        n=_n(head) if head and head.mean is not None else "",
+        n=_questions_text(head) if head and head.mean is not None else "",
         sentence=benchmark.sentence(report),
         refused=tuple(refusals(report)),
     )
 
 
-def _protocol(protocol: str) -> str:
-    return (
-        t("share.as_in_paper")
-        if protocol == "paper"
-        else t("share.protocol", name=translated(protocol))
-    )
+def _protocol_text(protocol: str) -> str:
+    if protocol == "paper":
+        return t("share.as_in_paper")
+    return t("share.protocol", name=translated(protocol))
 
 
 def _judge(report: AnyReport) -> tuple[str, ...]:
+    """Returns the judge's name and, if the report has it, the number of runs; () if rules alone decided."""
     if report.judge is None:
         return ()
     name = shortened(report.judge.model, EDITION_LETTERS)
-    return (name, t("share.runs", count=report.runs)) if isinstance(report, Report) else (name,)
+    if isinstance(report, Report):
+        return name, t("share.runs", count=report.runs)
+    return (name,)
 
 
-def _n(head: ScoreLine) -> str:
+def _questions_text(head: ScoreLine) -> str:
     if not head.unscored:
         return f"n {head.n}"
     ends = spanned(head.worst, head.best, head.form)
@@ -134,7 +136,7 @@ def markdown(record: ShareRecord) -> str:
     interval = f" {record.interval}" if record.interval else ""
     return (
         f"{before}{markdown_text(record.title)}: **{markdown_text(record.score)}** on "
-        f"{markdown_text(record.edition)}{interval} ({markdown_text(record.how)}). [Report]({record.address})"
+        f"{markdown_text(record.edition)}{interval} ({markdown_text(record.conditions)}). [Report]({record.address})"
     )
 
 
@@ -149,10 +151,10 @@ def latex(record: ShareRecord) -> str:
     model = latex_text(f"{record.title} ({record.kind})" if record.kind else record.title)
     interval = record.interval.replace(", ", ",\\,")
     number = f"{record.score}_{{\\,{interval}}}" if interval else record.score
-    about = ", ".join((record.edition, record.protocol, *record.judge))
+    source = ", ".join((record.edition, record.protocol, *record.judge))
     if record.warnings:
-        about = f"{about}. {' '.join(record.warnings)} {record.n}"
-    return f"{model} & ${number}$ \\\\ % {about}, {record.address}"
+        source = f"{source}. {' '.join(record.warnings)} {record.n}"
+    return f"{model} & ${number}$ \\\\ % {source}, {record.address}"
 
 
 class ShareTexts(NamedTuple):
@@ -174,7 +176,24 @@ def share_html(
     if record is None:
         can_publish = is_owner and not is_own and withdrawn is None
         reason = withdrawn if is_owner else None
-        return SHARE.sheet(at, None, is_owner, can_publish, is_own, False, None, reason)
+        return SHARE.sheet(
+            at,
+            None,
+            is_owner,
+            can_publish=can_publish,
+            is_own=is_own,
+            is_near=False,
+            texts=None,
+            withdrawn=reason,
+        )
     with speaking(ENGLISH):
         texts = ShareTexts(markdown(record), latex(record), badge_markdown(record))
-    return SHARE.sheet(at, record, is_owner, False, is_own, not is_open(record.base), texts)
+    return SHARE.sheet(
+        at,
+        record,
+        is_owner,
+        can_publish=False,
+        is_own=is_own,
+        is_near=not is_open(record.base),
+        texts=texts,
+    )

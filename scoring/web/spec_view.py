@@ -6,7 +6,7 @@ from arena.locale import t, translated
 from arena.markdown import visible_name
 from scoring.benchmarks.spec_benchmark import outcome_words, unit_score
 from scoring.rules.base import Item
-from scoring.specs.derived import cell_text, members
+from scoring.specs.derived import cell_members, cell_text
 from scoring.specs.reading import case_of
 from scoring.specs.report import ReadRow, SpecReport, has_truth, report_items, spec_of_report
 from scoring.specs.schema import Spec
@@ -39,7 +39,7 @@ def _list_page(report: SpecReport, chosen: Chosen) -> ListPage:
     fits = SHOWS.get(chosen.show, SHOWS["all answers"])
 
     def is_listed(row: ReadRow) -> bool:
-        groups = members(row.row.cells.get(column))
+        groups = cell_members(row.row.cells.get(column))
         is_in_group = not chosen.group or chosen.group in groups
         return is_in_group and fits(row, unit_score(spec, row))
 
@@ -101,7 +101,7 @@ def _groups(report: SpecReport) -> Sequence[Choice]:
     names: set[str] = set()
     if column:
         for row in report.rows:
-            names.update(members(row.row.cells.get(column)))
+            names.update(cell_members(row.row.cells.get(column)))
     choices = [Choice(name, visible_name(name)) for name in sorted(names - {""})[:_MOST_GROUPS]]
     return [Choice("", t("report.every_group")), *choices]
 

@@ -27,13 +27,15 @@ from scoring.task_map.types import Accuracies, TaskMapError
 from scoring.web.scoring_api import attachment, sent_file
 from scoring.web.scoring_problems import error_text
 from scoring.web.task_map_view import (
+    BackLink,
     MapForm,
     MapPage,
+    Menu,
     body_html,
-    brought_html,
     linkage_name,
     map_file,
     map_html,
+    own_map_html,
     title_of,
 )
 
@@ -42,20 +44,24 @@ MOST_MAP = 2_000_000
 """Bytes of a file of distances."""
 _PAPER = ("20", "32", "0")
 """Models of the paper: those whose printed columns are right, all of them with their columns put right, or none."""
+AT_ONCE = 2
+"""Maps that are asked for at the same time; others wait without a thread."""
 _Pools: TypeAlias = Mapping[str, tuple[PooledReport, ...]]
+"""Published reports by the name of their pool: those whose answers were read in the same way."""
 
 
 class _MapChoice(NamedTuple):
     """The choices of an address."""
 
     paper: str
+    """One of `_PAPER`."""
     here: str
     """Name of the pool of published reports; "": none."""
     linkage: Linkage
     clusters: int
     task: str
-    strange: tuple[str, ...]
-    """Parameters with unknown values."""
+    unknown: tuple[str, ...]
+    """Parameters with unknown values, as in "task=x"."""
 
 
 class _MapRequest(NamedTuple):
@@ -69,7 +75,7 @@ class _MapRequest(NamedTuple):
 
     @property
     def accuracies(self) -> Accuracies:
-        return _joined(self.chosen.paper, self.reports)
+        return _all_accuracies(self.chosen.paper, self.reports)
 
     @property
     def cache_key(self) -> object:
@@ -78,8 +84,18 @@ class _MapRequest(NamedTuple):
         return self.chosen, pools, [report.link for report in self.reports]
 
 
+class TitledBody(NamedTuple):
+    """A page's title, and its HTML below the bar."""
+
+    title: str
+    html: str
+
+
 class TaskMapPages:
-    """The maps of one server, made aside. Their models are published reports, and the report of the visitor's link."""
+    """The maps of one server, made by `aside`, in processes of their own.
+
+    Their models are published reports, and the report of the visitor's link.
+    """
 
     def __init__(self, reports: ReportAccuracies, aside: Aside | None = None) -> None:
         self._reports = reports
@@ -88,8 +104,8 @@ class TaskMapPages:
 
     def page(
         self, query: Mapping[str, str], link: str = "", network: str | None = None
-    ) -> tuple[str, str] | None:
-        """Returns a page's title and body; None if the link has no MMT-Bench report with scores.
+    ) -> TitledBody | None:
+        """Returns a page; None if the link has no MMT-Bench report with scores.
 
         Raises DatabaseError, AsideError.
         """
@@ -98,15 +114,20 @@ class TaskMapPages:
             return None
         chosen = map_request.chosen
         own = map_request.own
-        address = urlencode(
-            {name: getattr(chosen, name) for name in ("paper", "here", "linkage", "clusters")}
+        query_text = urlencode(
+            {
+                "paper": chosen.paper,
+                "here": chosen.here,
+                "linkage": chosen.linkage,
+                "clusters": chosen.clusters,
+            }
         )
-        files = {
-            name: f"{_report(link) if link else ''}{TASK_MAP}/{name}?{address}" for name in FILES
-        }
-        back = ("/score", t("pages.door_score"))
+        folder = f"{_report_address(link)}{TASK_MAP}" if link else TASK_MAP
+        downloads = {name: f"{folder}/{name}?{query_text}" for name in FILES}
+        back = BackLink("/score", t("pages.door_score"))
         if own is not None:
-            back = (_report(link), t("taskmap.back_report", model=own.accuracies.model))
+            words = t("taskmap.back_report", model=own.accuracies.model)
+            back = BackLink(_report_address(link), words)
         map_page = MapPage(
             map_request.accuracies,
             clusters=chosen.clusters,
@@ -115,13 +136,13 @@ class TaskMapPages:
             task=chosen.task,
             form=_form(map_request),
             back=back,
-            downloads=files,
+            downloads=downloads,
         )
         body = self._cache.get(
             ("page", current_locale().language, link, map_request.cache_key),
             lambda: self._run_aside(network, map_html, map_page, chosen.linkage),
         )
-        return title_of(map_page), body
+        return TitledBody(title_of(map_page), body)
 
     def file(
         self, name: str, query: Mapping[str, str], link: str = "", network: str | None = None
@@ -139,14 +160,14 @@ class TaskMapPages:
                 ),
             )
 
-    def brought(self, content: bytes, name: str, network: str | None = None) -> str:
+    def own_map(self, content: bytes, name: str, network: str | None = None) -> str:
         """Returns the page of a visitor's own distances. Raises RowsError, TaskMapError, AsideError."""
         page = MapPage(
             paper_accuracies(),
             sentences=(t("taskmap.accuracies", models=t("taskmap.paper_20")),),
             back=_back_to_map(),
         )
-        return self._run_aside(network, brought_html, content, name, page)
+        return self._run_aside(network, own_map_html, content, name, page)
 
     def _run_aside(
         self, network: str | None, function: Callable[..., str], *arguments: object
@@ -154,52 +175,56 @@ class TaskMapPages:
         if self._aside is None:
             return function(*arguments)
         language = current_locale().language
-        return self._aside.run(_run_in, language, function, *arguments, network=network)
+        return self._aside.run(_run_in_language, language, function, *arguments, network=network)
 
     def _request(self, query: Mapping[str, str], link: str) -> _MapRequest | None:
         own = self._reports.report(link) if link else None
         if link and own is None:
             return None
         pools = {str(pool): reports for pool, reports in self._reports.pools().items()}
-        chosen = _chosen(query, pools)
+        chosen = _map_choice(query, pools)
         reports = list(pools.get(chosen.here, ()))
         if own is not None:
             reports = [own, *(report for report in reports if report.link != own.link)]
         return _MapRequest(chosen, pools, own, tuple(reports))
 
 
-def _run_in(language: str, function: Callable[..., str], *arguments: object) -> str:
+def _run_in_language(language: str, function: Callable[..., str], *arguments: object) -> str:
     """Calls a function in this language; a process aside does not know that of the request."""
     with speaking(LOCALES[language]):
         return function(*arguments)
 
 
-def _back_to_map() -> tuple[str, str]:
-    return TASK_MAP, t("taskmap.back_map")
+def _back_to_map() -> BackLink:
+    return BackLink(TASK_MAP, t("taskmap.back_map"))
 
 
-def _joined(paper: str, reports: tuple[PooledReport, ...]) -> Accuracies:
-    published = () if paper == "0" else paper_accuracies(with_shifted=paper == "32").models
-    return Accuracies((*(report.accuracies for report in reports), *published), tuple(subtasks()))
+def _all_accuracies(paper: str, reports: tuple[PooledReport, ...]) -> Accuracies:
+    """The accuracies of reports and of the paper's models; `paper` is one of `_PAPER`."""
+    models = [report.accuracies for report in reports]
+    if paper != "0":
+        models += paper_accuracies(with_shifted=paper == "32").models
+    return Accuracies(tuple(models), tuple(subtasks()))
 
 
-def _chosen(query: Mapping[str, str], pools: _Pools) -> _MapChoice:
-    known = {
+def _map_choice(query: Mapping[str, str], pools: _Pools) -> _MapChoice:
+    """Returns the choices of an address; unknown ones are as if not chosen, and listed in `unknown`."""
+    values = {
         "paper": {*_PAPER},
         "here": {"", *pools},
         "linkage": {*get_args(Linkage)},
         "task": {"", *subtasks()},
+        "clusters": {str(number) for number in range(2, MOST_CLUSTERS + 1)},
     }
-    known["clusters"] = {*map(str, range(2, MOST_CLUSTERS + 1))}
-    strange = [
+    unknown = [
         f"{name}={query[name][:80]}"
-        for name in known
-        if name in query and query[name] not in known[name]
+        for name in values
+        if name in query and query[name] not in values[name]
     ]
 
     def value(name: str, default: str) -> str:
         text = query.get(name, default)
-        return text if text in known[name] else default
+        return text if text in values[name] else default
 
     return _MapChoice(
         paper=value("paper", "20"),
@@ -207,7 +232,7 @@ def _chosen(query: Mapping[str, str], pools: _Pools) -> _MapChoice:
         linkage=cast(Linkage, value("linkage", "average")),
         clusters=int(value("clusters", str(CLUSTERS))),
         task=value("task", ""),
-        strange=tuple(strange),
+        unknown=tuple(unknown),
     )
 
 
@@ -220,42 +245,41 @@ def _form(map_request: _MapRequest) -> MapForm:
     paper = {number: t(f"taskmap.paper_{number}") for number in _PAPER}
     linkages = {linkage: linkage_name(linkage) for linkage in get_args(Linkage)}
     tasks = {key: subtask.name for key, subtask in subtasks().items()}
-    choices: Mapping[str, tuple[str, Mapping[str, str]]] = {
-        "paper": (t("taskmap.form_paper"), paper),
-        "here": (t("taskmap.form_here"), {"": no_reports, **here}),
-        "linkage": (t("taskmap.form_linkage"), linkages),
-        "task": (t("taskmap.form_task"), {"": "–", **tasks}),
+    choices = {
+        "paper": Menu(t("taskmap.form_paper"), paper),
+        "here": Menu(t("taskmap.form_here"), {"": no_reports, **here}),
+        "linkage": Menu(t("taskmap.form_linkage"), linkages),
+        "task": Menu(t("taskmap.form_task"), {"": "–", **tasks}),
     }
     return MapForm(choices, map_request.chosen._asdict())
 
 
 def _sentences(map_request: _MapRequest) -> tuple[str, ...]:
-    """Returns the sources of the accuracies, how they were read, and the parts of the address that make no sense."""
+    """Returns the sources of the accuracies, whether they were read differently, and unknown parts of the address."""
     chosen = map_request.chosen
     own = map_request.own
-    published = len(map_request.reports) - (own is not None)
-    parts = [t("taskmap.this_report", pool=own.pool)] if own else []
+    published = [report for report in map_request.reports if report is not own]
+    parts = []
+    if own:
+        parts.append(t("taskmap.this_report", pool=own.pool))
     if published:
-        parts.append(t("taskmap.published_reports", count=published, pool=chosen.here))
+        parts.append(t("taskmap.published_reports", count=len(published), pool=chosen.here))
     if chosen.paper != "0":
         parts.append(t("taskmap.paper_models", models=t(f"taskmap.paper_{chosen.paper}")))
     models = t("headline.and").join(parts) or t("taskmap.none")
     sentences = [t("taskmap.models", models=models)]
-    pools = {str(report.pool) for report in map_request.reports}
-    if len(pools) + (chosen.paper != "0") > 1:
+    ways_of_reading = len({str(report.pool) for report in map_request.reports})
+    if chosen.paper != "0":
+        ways_of_reading += 1
+    if ways_of_reading > 1:
         sentences.append(t("taskmap.read_apart"))
-    if chosen.strange:
-        strange = t("names.comma").join(chosen.strange)
-        sentences.append(t("pages.not_understood", parts=strange))
+    if chosen.unknown:
+        sentences.append(t("pages.not_understood", parts=t("names.comma").join(chosen.unknown)))
     return tuple(sentences)
 
 
-def _report(link: str) -> str:
+def _report_address(link: str) -> str:
     return f"/report/{quote(link, safe='')}"
-
-
-AT_ONCE = 2
-"""Maps that are asked for at the same time; others wait without a thread."""
 
 
 class _MapRoutes:
@@ -266,33 +290,34 @@ class _MapRoutes:
         self._layout = layout
         self._turns = CapacityLimiter(AT_ONCE)
 
-    async def opens(self, request: Request, link: str = "") -> Response:
-        return await self._in_turn(request, lambda: self._opened(request, link))
+    async def show(self, request: Request, link: str = "") -> Response:
+        return await self._in_turn(request, lambda: self._map_page(request, link))
 
-    async def downloads(self, request: Request, name: str, link: str = "") -> Response:
-        return await self._in_turn(request, lambda: self._downloaded(request, name, link))
+    async def download(self, request: Request, name: str, link: str = "") -> Response:
+        return await self._in_turn(request, lambda: self._file(request, name, link))
 
     async def _in_turn(self, request: Request, answer: Callable[[], Response]) -> Response:
-        def answered() -> Response:
+        """Calls `answer` in a thread as soon as fewer than `AT_ONCE` run, unless the visitor has left by then."""
+
+        def answer_if_waited() -> Response:
             waits = still_there(request)
             if not waits():
                 raise AsideError("Nobody waits for this map any more.")
             with while_waited(waits):
                 return answer()
 
-        return await to_thread.run_sync(answered, limiter=self._turns)
+        return await to_thread.run_sync(answer_if_waited, limiter=self._turns)
 
-    def _opened(self, request: Request, link: str) -> Response:
+    def _map_page(self, request: Request, link: str) -> Response:
         page = self._pages.page(request.query_params, link, request.state.network)
         if page is None:  # the report's own address says that there is none
-            return RedirectResponse(_report(link), status_code=303, headers=NO_STORE)
-        title, body = page
+            return RedirectResponse(_report_address(link), status_code=303, headers=NO_STORE)
         # a report's model may be private, and its map has no preview
-        about = "" if link else t("taskmap.about")
-        head = Head(f"{title} · {NAME}", about, is_private=bool(link))
-        return self._layout.page(request, head, body, is_kept=not link)
+        description = "" if link else t("taskmap.about")
+        head = Head(f"{page.title} · {NAME}", description, is_private=bool(link))
+        return self._layout.page(request, head, page.html, is_kept=not link)
 
-    def _downloaded(self, request: Request, name: str, link: str) -> Response:
+    def _file(self, request: Request, name: str, link: str) -> Response:
         try:
             content = self._pages.file(name, request.query_params, link, request.state.network)
         except TaskMapError as error:
@@ -302,36 +327,36 @@ class _MapRoutes:
             return PlainTextResponse(t("taskmap.no_file"), status_code=404, headers=NO_STORE)
         return attachment(name, content)
 
-    async def brings(self, request: Request) -> Response:
+    async def show_own_map(self, request: Request) -> Response:
         try:
             content, name = await sent_file(request)
         except HTTPException as error:
             problem = t("taskmap.not_sent", detail=error.detail)
             return PlainTextResponse(problem, status_code=400, headers=NO_STORE)
         network = request.state.network
-        return await self._in_turn(request, lambda: self._brought(request, content, name, network))
+        return await self._in_turn(request, lambda: self._own_map(request, content, name, network))
 
-    def _brought(
+    def _own_map(
         self, request: Request, content: bytes, name: str, network: str | None
     ) -> Response:
         try:
-            body = self._pages.brought(content, name[-80:] or "distances.csv", network)
-            return self._own_map(request, body, 200)
+            body = self._pages.own_map(content, name[-80:] or "distances.csv", network)
+            return self._own_map_page(request, body, 200)
         except (RowsError, TaskMapError, AsideError) as error:
             page = MapPage(paper_accuracies(), problem=error_text(error), back=_back_to_map())
-            return self._own_map(request, body_html(page), 409)
+            return self._own_map_page(request, body_html(page), 409)
 
-    def _own_map(self, request: Request, body: str, status: int) -> Response:
+    def _own_map_page(self, request: Request, body: str, status: int) -> Response:
         head = Head(f"{t('taskmap.own_title')} · {NAME}", "", is_private=True)
         return self._layout.page(request, head, body, status=status, is_kept=False)
 
 
 def routes(pages: TaskMapPages, layout: PageLayout) -> APIRouter:
     router = APIRouter()
-    does = _MapRoutes(pages, layout)
-    router.add_api_route(TASK_MAP, does.opens, methods=["GET"])
-    router.add_api_route(TASK_MAP, does.brings, methods=["POST"])
-    router.add_api_route(f"{TASK_MAP}/{{name}}", does.downloads, methods=["GET"])
-    router.add_api_route(f"/report/{{link}}{TASK_MAP}", does.opens, methods=["GET"])
-    router.add_api_route(f"/report/{{link}}{TASK_MAP}/{{name}}", does.downloads, methods=["GET"])
+    handlers = _MapRoutes(pages, layout)
+    router.add_api_route(TASK_MAP, handlers.show, methods=["GET"])
+    router.add_api_route(TASK_MAP, handlers.show_own_map, methods=["POST"])
+    router.add_api_route(f"{TASK_MAP}/{{name}}", handlers.download, methods=["GET"])
+    router.add_api_route(f"/report/{{link}}{TASK_MAP}", handlers.show, methods=["GET"])
+    router.add_api_route(f"/report/{{link}}{TASK_MAP}/{{name}}", handlers.download, methods=["GET"])
     return router

@@ -48,6 +48,7 @@ WORDS = {
     "<｜Assistant｜>C<｜end▁of▁sentence｜>": "C",
     "<think>A looks right.<answer>C</answer></think>": "<answer>C</answer>",
     "<think>A looks right.<answer>C</answer>": "<answer>C</answer>",
+    "<think>It's in İstanbul.<answer>C</answer></think>": "<answer>C</answer>",
     "C <think>or is it": "C",
     "Is a < b and c > d? [A] or B": "Is a < b and c > d? [A] or B",
     "Analysis: the answer is C.": "Analysis: the answer is C.",

@@ -9,7 +9,7 @@ from scoring.benchmarks.base import FileBenchmark
 from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.benchmarks.predictions import read_predictions
 from scoring.benchmarks.spec_benchmark import own_benchmark
-from scoring.registry import offered, open_upload
+from scoring.registry import offered_benchmarks, open_upload
 from scoring.specs.files import load_spec
 from scoring.specs.schema import spec_of
 from scoring.visit_bench.reader import is_submission, read_submission
@@ -53,7 +53,9 @@ def row_file(folder: Path, benchmark) -> Path:
 
 
 def file_benchmarks() -> dict[str, FileBenchmark]:
-    shipped = {key: one for key, one in offered().items() if isinstance(one, FileBenchmark)}
+    shipped = {
+        key: one for key, one in offered_benchmarks().items() if isinstance(one, FileBenchmark)
+    }
     own = {
         name: own_benchmark(spec_of({"name": name, "about": "A toy.", **fields}))
         for name, fields in OWN.items()
@@ -90,7 +92,7 @@ def test_an_own_rubric_has_a_row_too(data, tmp_path):
 
 @pytest.mark.parametrize("key", ["mm-vet", "mm-vet-v2"])
 def test_mm_vets_row_is_an_answer(key, tmp_path):
-    benchmark = offered()[key]
+    benchmark = offered_benchmarks()[key]
     id = benchmark.columns()[0].cell
     sample = own_sample()
     questions = replace(sample, questions=(replace(sample.questions[0], id=id),))
@@ -101,7 +103,7 @@ def test_mm_vets_row_is_an_answer(key, tmp_path):
 
 @pytest.mark.parametrize("key", ["visit-bench", "sealed-items"])
 def test_rows_of_compared_answers_are_a_submission(key, tmp_path):
-    path = row_file(tmp_path, offered()[key])
+    path = row_file(tmp_path, offered_benchmarks()[key])
     assert is_submission(path, path.name)
     file = read_submission(path)
     assert (len(file.entries), file.problems) == (1, ())

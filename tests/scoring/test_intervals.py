@@ -10,7 +10,7 @@ import pytest
 
 from arena.ratings.shares import wilson
 from scoring.benchmarks.choice_figures import ChoiceFigures
-from scoring.intervals import Ends, Sample, mean_ends, mean_of_shares, possible, share_ends
+from scoring.intervals import Ends, Sample, mean_ends, mean_of_shares, possible_ends, share_ends
 from scoring.multiple_choice.metrics import compare_outcomes
 from scoring.report import difference, line
 from scoring.specs.figure_values import figure_line, share_line
@@ -142,9 +142,9 @@ def test_pictures_are_shared_across_groups_too():
     ids=["a third", "four of five", "one in a hundred", "a tenth", "more than chance", "nothing"],
 )
 def test_an_interval_stays_within_what_is_possible_where_much_is_unknown(ends, least, most, kept):
-    assert possible(Ends(*ends), least, most) == kept
+    assert possible_ends(Ends(*ends), least, most) == kept
     five = Ends(1 + 4 * ends[0], 1 + 4 * ends[1])
-    told = possible(five, 1 + 4 * least, 1 + 4 * most, Ends(1, 5))
+    told = possible_ends(five, 1 + 4 * least, 1 + 4 * most, Ends(1, 5))
     assert told == pytest.approx((1 + 4 * kept[0], 1 + 4 * kept[1]))
 
 

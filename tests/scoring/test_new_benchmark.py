@@ -217,9 +217,9 @@ def test_a_toy_in_yaml_is_read_shown_and_its_rest_judged(person, animals):
     assert "read as A (" in shown
     listed = person.web.get(f"/report/{link}/answers?show=not+read").text
     assert "1 of 5 answers" in listed and "Cat or dog, hard to say" in listed
-    assert person.service.left(person.bench.jobs.find(link)) == 1
+    assert person.service.count_left(person.bench.jobs.find(link)) == 1
     rest = person.service.quote(
-        cookie_hash(SENT), person.service.rest(cookie_hash(SENT), link), None
+        cookie_hash(SENT), person.service.draft_rest(cookie_hash(SENT), link), None
     )
     person.service.start(cookie_hash(SENT), rest.link, None)
     with running(person.bench):

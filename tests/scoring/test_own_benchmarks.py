@@ -11,7 +11,7 @@ from arena.web.cookies import COOKIE
 from scoring.jobs.file_roles import FileRolesError
 from scoring.jobs.files import FileChoice
 from scoring.jobs.store import JobError
-from scoring.web.scoring_view import SCORING, mine_html
+from scoring.web.scoring_view import SCORING, jobs_html
 from tests.support.circular_passes import RIGHT, passes
 from tests.support.job_worker import ended, running
 from tests.support.openai_server import OpenAIServer, prompt
@@ -79,11 +79,11 @@ def test_an_own_benchmark_goes_all_the_way_and_survives_a_restart(person, tmp_pa
     job = jobs.find(link)
     with pytest.raises(JobError, match="which stays private"):
         jobs.publish(person.owner, link, True)
-    assert "Zoo · rules only" in mine_html(jobs.of_owner(person.owner), "")
+    assert "Zoo · rules only" in jobs_html(jobs.of_owner(person.owner), "")
 
     again = Person(tmp_path, judge)
-    assert "scores 66.7 on Zoo" in again.opened(link) and again.service.left(job) == 1
-    rest = again.service.quote(person.owner, again.service.rest(person.owner, link), None)
+    assert "scores 66.7 on Zoo" in again.opened(link) and again.service.count_left(job) == 1
+    rest = again.service.quote(person.owner, again.service.draft_rest(person.owner, link), None)
     assert "1 answer" in again.tab.on_look(rest.link, "", again.request)[again.tab.jobs.progress]
     again.service.start(person.owner, rest.link, None)
     with running(again.bench):

@@ -28,6 +28,7 @@ from scoring.report import (
     missing_csv,
     missing_notice,
     read_audit,
+    remembered,
     safe_csv,
     scores,
     table,
@@ -407,3 +408,16 @@ def test_a_cell_longer_than_excel_holds_is_cut_with_a_mark():
 
 def test_half_a_surrogate_does_not_stop_the_spreadsheet():
     assert b"?" in safe_csv(report([row("a", [1.0], prediction="\ud800")]))
+
+
+def test_a_remembered_function_keeps_the_results_of_eight_reports():
+    calls = []
+    remember = remembered(calls.append)
+    reports = [report([row("a", [1.0])]) for _ in range(9)]
+    for known in (*reports[:8], *reports[:8]):
+        remember(known)
+    assert len(calls) == 8, "each is asked for once"
+    remember(reports[8])
+    remember(reports[8])
+    remember(reports[0])
+    assert len(calls) == 10, "a ninth takes the place of the oldest"

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from arena.battles.tables import BATTLE
 from arena.database import METADATA, Database
 from arena.items.ingest import Ingest
-from arena.server.change_log import COPIED, OF_THE_DISK
+from arena.server.change_log import COPIED, LOCAL_COLUMNS
 from arena.server.hub_backup import HubBackup, HubError, refuse_another
 from tests.support.servers import drafts
 from tests.support.visitors import Visitor
@@ -73,8 +73,8 @@ def backup_of(database: Database, hub, folder: Path, every: timedelta = OFTEN) -
 def copy_all(backup: HubBackup) -> None:
     """Copy until nothing waits, as the thread does it when its turn has come."""
     backup.change_log.open()
-    while backup.change_log.waiting():
-        backup._copy()
+    while backup.change_log.count_waiting():
+        backup._commit_waiting()
 
 
 def use(database: Database, voters: int, votes: int, rng: random.Random) -> None:
@@ -110,7 +110,7 @@ def rows(database: Database) -> dict[str, list]:
                     [
                         first.get(value) if column == "voter_id" else value
                         for column, value in row._mapping.items()
-                        if (name, column) not in OF_THE_DISK
+                        if (name, column) not in LOCAL_COLUMNS
                     ]
                 )
                 for row in connection.execute(select(METADATA.tables[name]))

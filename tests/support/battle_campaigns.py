@@ -10,7 +10,7 @@ from sqlalchemy import select, update
 
 from arena.admin.campaigns import KINDS
 from arena.battles.store import BattleStore
-from arena.battles.tables import BATTLE, CHOSEN
+from arena.battles.tables import BATTLE, HAS_CHOICE
 from arena.campaign_battles.spec import BattleSpec, FixedTuple
 from arena.campaign_battles.state import CampaignStates
 from arena.campaign_battles.task import BattleWork
@@ -73,7 +73,7 @@ class Battles:
 
     def again(self, campaign: Campaign) -> Campaign:
         """The campaign as it is now, after its state was read anew."""
-        self.states.fresh(campaign)
+        self.states.read_now(campaign)
         return self.campaigns.get(campaign.name)
 
     def seat(self, campaign: Campaign, person: str) -> Seat:
@@ -123,7 +123,7 @@ def votes_by_tuple(database: Database, campaign: Campaign) -> dict[tuple[int, in
     """The voters of each (item, lower model, higher model) of a campaign."""
     battles = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high, BATTLE.c.voter_id)
     with database.read() as connection:
-        rows = connection.execute(battles.where(CHOSEN, BATTLE.c.draw != "check")).all()
+        rows = connection.execute(battles.where(HAS_CHOICE, BATTLE.c.draw != "check")).all()
     found: dict[tuple[int, int, int], list[int]] = {}
     for item, low, high, voter in rows:
         found.setdefault((item, low, high), []).append(voter)
@@ -140,7 +140,7 @@ def let_minutes_pass(database: Database, minutes: float) -> None:
 
 def answered_at_once(database: Database, seat: Seat, seconds: float = 0.3) -> None:
     """Make a seat's every answer so much later than its battle, however slow the machine is."""
-    votes = select(BATTLE.c.id, BATTLE.c.voted_at).where(CHOSEN, BATTLE.c.seat_id == seat.id)
+    votes = select(BATTLE.c.id, BATTLE.c.voted_at).where(HAS_CHOICE, BATTLE.c.seat_id == seat.id)
     with database.write() as connection:
         for battle, voted_at in connection.execute(votes).all():
             served = voted_at - timedelta(seconds=seconds)

@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, select, update
 
 from arena.battles.choices import ChoiceError
 from arena.battles.store import ItemPair
-from arena.battles.tables import BATTLE, CHOSEN, SKIPPED
+from arena.battles.tables import BATTLE, HAS_CHOICE, IS_SKIPPED
 from arena.campaign_battles.spec import battle_spec
 from arena.campaign_battles.state import CampaignState
 from arena.database import Database, now
@@ -157,7 +157,7 @@ class Crowd:
     def look(self) -> None:
         """Let every server read what is there, as it does each second."""
         for server in self.servers:
-            server.states.fresh(self.campaign)
+            server.states.read_now(self.campaign)
 
     def sight(self) -> Sight:
         self.look()
@@ -168,12 +168,12 @@ class Crowd:
         query = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
         minutes = timedelta(minutes=self.campaign.spec.seat.minutes)
         with self.servers[0].database.read() as connection:
-            is_lost = CHOSEN & BATTLE.c.seat_id.in_(state.left_out)
+            is_lost = HAS_CHOICE & BATTLE.c.seat_id.in_(state.left_out)
             is_alone = (BATTLE.c.began_at < now() - minutes) | BATTLE.c.seat_id.not_in(
                 self._working
             )
-            is_left = ~CHOSEN & is_alone
-            for row in connection.execute(query.where(SKIPPED | is_left | is_lost)):
+            is_left = ~HAS_CHOICE & is_alone
+            for row in connection.execute(query.where(IS_SKIPPED | is_left | is_lost)):
                 if place := state.layout.place(ItemPair.of_row(row)):
                     again[place] = True
         return Sight(state, active, battle_spec(self.campaign).per_tuple, again)
@@ -252,7 +252,7 @@ class Crowd:
 
 def age_open_battles(database: Database, minutes: float) -> None:
     """Make every battle that waits for an answer so many minutes older."""
-    waiting = select(BATTLE.c.id, BATTLE.c.began_at).where(~CHOSEN, ~SKIPPED)
+    waiting = select(BATTLE.c.id, BATTLE.c.began_at).where(~HAS_CHOICE, ~IS_SKIPPED)
     with database.write() as connection:
         rows = connection.execute(waiting).all()
         earlier = [

@@ -11,7 +11,7 @@ from PIL import Image
 import app  # noqa: F401 every table is there
 from arena.database import Database
 from arena.live.images import OwnImages
-from arena.live.store import Answered, LiveStore, Opening
+from arena.live.store import LiveStore, Opening, TurnAnswers
 from arena.types import Names
 
 COOKIE = hashlib.sha256(b"the cookie of the one who goes").hexdigest()
@@ -43,6 +43,8 @@ def live_vote(database: Database, voter: int) -> int:
     battle = store.begin(voter, Opening(SECRET, 1, keep=True))
     answers = Names(f"{SECRET} A", f"{SECRET} B")
     thinking = (f"I look: {SECRET}", "")
-    store.answer(battle.id, Answered(Names("one", "two"), answers, False, False, thinking=thinking))
+    store.answer(
+        battle.id, TurnAnswers(Names("one", "two"), answers, False, False, thinking=thinking)
+    )
     store.vote(voter, battle.token, "a", "terms")
     return battle.id

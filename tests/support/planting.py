@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sqlalchemy import func, insert, select, text, update
 
-from arena.battles.tables import BATTLE, CHOSEN, VOTER
+from arena.battles.tables import BATTLE, HAS_CHOICE, VOTER
 from arena.clock import CLOCK, SECOND, tick
 from arena.database import Database, now
 from arena.items.store import ItemBank
@@ -83,7 +83,7 @@ def let_pass(database: Database, seconds: float) -> None:
         present = tick(connection)
         connection.execute(update(CLOCK).where(CLOCK.c.seen < present).values(seen=present))
         older = BATTLE.c.tick - round(seconds * SECOND)
-        connection.execute(update(BATTLE).where(CHOSEN).values(tick=older))
+        connection.execute(update(BATTLE).where(HAS_CHOICE).values(tick=older))
 
 
 def set_clock_back(database: Database, seconds: float) -> None:
@@ -91,7 +91,9 @@ def set_clock_back(database: Database, seconds: float) -> None:
     let_pass(database, -seconds)
     later = timedelta(seconds=seconds)
     with database.write() as connection:
-        for row in connection.execute(select(BATTLE.c.id, BATTLE.c.voted_at).where(CHOSEN)).all():
+        for row in connection.execute(
+            select(BATTLE.c.id, BATTLE.c.voted_at).where(HAS_CHOICE)
+        ).all():
             moved = update(BATTLE).where(BATTLE.c.id == row.id)
             connection.execute(moved.values(voted_at=row.voted_at + later))
         connection.execute(update(CLOCK).values(seen=CLOCK.c.seen + round(seconds * SECOND)))

@@ -143,7 +143,7 @@ class ToyTask(SeatTask):
     def dock(
         self, seat: Seat, piece: Piece, action: str, problem: str, typed: Mapping[str, str]
     ) -> str:
-        state = (piece.name, piece.phase, piece.said, piece.undo_seconds, piece.answer)
+        state = (piece.name, piece.phase, piece.message, piece.undo_seconds, piece.answer)
         return HTML.work(action, piece.token, *state, problem)
 
     def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:

@@ -40,7 +40,7 @@ def fill_bank(
         writer = csv.DictWriter(opened, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    ItemImporter(ingest, items, PictureStore(folder / "pictures")).visit(file, SOURCE)
+    ItemImporter(ingest, items, PictureStore(folder / "pictures")).import_visit_bench(file, SOURCE)
     known = items.known_items()
     for model in models:
         texts = {item.id: answer(model, item.instruction + item.key) for item in known}

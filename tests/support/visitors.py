@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import select
 
 from arena.battles.store import BattleStore, Choose, Draw, ItemPair
-from arena.battles.tables import BATTLE, CHOSEN
+from arena.battles.tables import BATTLE, HAS_CHOICE
 from arena.database import Database
 from arena.items.store import ItemBank
 from arena.types import Battle
@@ -81,5 +81,5 @@ def counted(database: Database) -> dict[int, str]:
     with database.read() as connection:
         return {
             row.id: row.choice
-            for row in connection.execute(select(BATTLE.c.id, BATTLE.c.choice).where(CHOSEN))
+            for row in connection.execute(select(BATTLE.c.id, BATTLE.c.choice).where(HAS_CHOICE))
         }

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from arena.battles.choices import ChoiceError, token_parts
+from arena.battles.choices import ChoiceError, parse_token
 from arena.battles.store import BattleStore, Draw
 from arena.database import Database, DatabaseError
 from arena.items.ingest import Ingest
@@ -73,7 +73,7 @@ class CarelessStore(BattleStore):
             row = self._find(connection, voter, token)
         time.sleep(self.SECONDS_BETWEEN)
         with self._database.write() as connection:
-            return self._choose(connection, row, token_parts(token)[1], choice, terms)
+            return self._choose(connection, row, parse_token(token).attempt, choice, terms)
 
 
 class Hand:

@@ -260,7 +260,7 @@ def test_who_presses_one_key_in_a_second_each_is_left_out_while_the_campaign_run
     rigger = paid.answer("rigger")
     answered_at_once(paid.database, rigger)
     paid.answer("reader-3", ["m1"])  # votes are reviewed when there are fifty
-    state = paid.admin.states.fresh(paid.campaign)
+    state = paid.admin.states.read_now(paid.campaign)
     assert state.left_out == {rigger.id}
     assert state.votes == 48
 

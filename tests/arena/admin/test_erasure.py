@@ -32,7 +32,7 @@ from arena.database import METADATA, Database, now
 from arena.fraud.flags import voter_marks
 from arena.items.ingest import Ingest
 from arena.live.images import OwnImages
-from arena.live.store import Answered, LiveStore, Opening
+from arena.live.store import LiveStore, Opening, TurnAnswers
 from arena.seats.links import account_arrival
 from arena.server.change_log import voter_keys
 from arena.settings import CountSettings
@@ -139,9 +139,9 @@ def test_what_two_models_say_to_who_is_forgotten_meanwhile_is_not_stored(bank, f
     asked, others = (store.begin(one.id, Opening(SECRET, 1)) for one in (visitor, stays))
     forgetting.forget(visitor.id, "ada")
     for battle, said in ((asked, f"{SECRET} It is a mole."), (others, "It is a cat.")):
-        store.answer(battle.id, Answered(Names("one", "two"), Names(said, said), False, False))
+        store.answer(battle.id, TurnAnswers(Names("one", "two"), Names(said, said), False, False))
     assert "It is a mole." not in everything(bank) and "It is a cat." in everything(bank)
-    assert store.find(stays.id, others.token).settled
+    assert store.find(stays.id, others.token).is_settled
 
 
 def test_every_server_finds_a_newcomer_behind_the_cookie(bank, forgetting):
@@ -186,7 +186,7 @@ def test_whether_a_vote_counts_does_not_change(bank, forgetting):
     for _ in range(2):
         with bank.read() as connection:
             marks = voter_marks(connection, CountSettings("logged-in"))
-        assert marks.counting(table.read().votes).tolist() == [True]
+        assert marks.counted_mask(table.read().votes).tolist() == [True]
         forgetting.forget(person, "ada")
 
 
@@ -275,7 +275,7 @@ def test_published_reports_of_who_is_forgotten_are_private_again(bank, forgettin
         slugs[owner] = jobs.publish(owner, link, True).slug
     forgetting.forget(forgetting.find(code_of(COOKIE)), "ada")
     assert jobs.find(slugs[COOKIE]) is None and jobs.find(slugs[OTHER])
-    assert PublishedJobs(bank).benchmarks() == {"mm-vet": 1}
+    assert PublishedJobs(bank).counts_by_benchmark() == {"mm-vet": 1}
 
 
 @pytest.mark.locks_or_dialect

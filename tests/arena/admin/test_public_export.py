@@ -17,7 +17,7 @@ from sqlalchemy import delete, insert, select, update
 
 from arena.admin.erasure import Erasure, code_of
 from arena.admin.public_export import FILES, PublicFiles, write_export
-from arena.battles.tables import BATTLE, CHOSEN
+from arena.battles.tables import BATTLE, HAS_CHOICE
 from arena.database import Database, now
 from arena.formats.parquet import read_rows
 from arena.formats.registry import read
@@ -51,7 +51,7 @@ def voted(bank) -> Database:
     second.skip(second.serve())
     live_vote(bank, second.id)
     with bank.write() as connection:
-        earlier = update(BATTLE).where(CHOSEN)
+        earlier = update(BATTLE).where(HAS_CHOICE)
         connection.execute(earlier.values(voted_at=now() - timedelta(hours=1), tick=0))
     second.vote(second.serve(), "b")
     return bank
@@ -82,7 +82,7 @@ def test_a_tie_keeps_its_sides(voted, tmp_path):
     write_export(voted, tmp_path / "forced")
     with voted.write() as connection:
         tie = {"protocol": "ties", "choice": "tie"}
-        connection.execute(update(BATTLE).where(CHOSEN).values(tie))
+        connection.execute(update(BATTLE).where(HAS_CHOICE).values(tie))
     write_export(voted, tmp_path / "ties")
     forced = lines(tmp_path / "forced")
     ties = lines(tmp_path / "ties")
@@ -124,7 +124,7 @@ def test_a_source_with_a_hostile_name_stays_one_cell(database, tmp_path):
     Ingest(database).add_items("a | b\n| c", "folder", drafts())
     Visitor(database, "one").decide()
     with database.write() as connection:
-        earlier = update(BATTLE).where(CHOSEN)
+        earlier = update(BATTLE).where(HAS_CHOICE)
         connection.execute(earlier.values(voted_at=now() - timedelta(hours=1), tick=0))
     write_export(database, tmp_path)
     assert "| a \\| b \\| c | 1 |" in (tmp_path / "README.md").read_text("utf-8")
@@ -141,7 +141,7 @@ def test_flagged_voters_are_marked_and_check_items_stay_secret(voted, tmp_path):
     checked = visitor.serve_on(7)
     visitor.vote(checked, "a")
     with voted.write() as connection:
-        earlier = update(BATTLE).where(CHOSEN)
+        earlier = update(BATTLE).where(HAS_CHOICE)
         connection.execute(earlier.values(voted_at=now() - timedelta(hours=1), tick=0))
         flag = {"voter_id": visitor.id, "reason": "LEFT", "strength": 5.0, "raised_at": now()}
         connection.execute(insert(VOTER_FLAG).values(flag))

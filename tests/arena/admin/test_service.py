@@ -17,11 +17,11 @@ from arena.admin.erasure import UnknownVoterError, code_of
 from arena.admin.service import AdminService
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
 from arena.battles.store import BattleStore
-from arena.battles.tables import BATTLE, CHOSEN
+from arena.battles.tables import BATTLE, HAS_CHOICE
 from arena.battles.vote_table import VoteTable
 from arena.budget import LIVE, Budget, Ceilings
 from arena.database import Database, now
-from arena.fraud.eligibility import settle_official
+from arena.fraud.eligibility import choose_first_official
 from arena.fraud.flags import VOTER_FLAG
 from arena.items.store import ItemBank
 from arena.leaderboard.service import Leaderboard
@@ -122,7 +122,7 @@ def test_a_hidden_item_is_not_served_and_its_votes_stay(bank, service):
     )
     assert visitor.vote(open_battle).choice == "a", "who still has it before them may choose"
     with bank.read() as connection:
-        assert voted.id in connection.scalars(select(BATTLE.c.id).where(CHOSEN)).all()
+        assert voted.id in connection.scalars(select(BATTLE.c.id).where(HAS_CHOICE)).all()
     assert service.do("ada", "hide", item.key) == "Nothing to do: it's already so."
     service.do("ada", "show", item.key)
     assert item.id in items.bank().items
@@ -158,7 +158,7 @@ def test_uploads_are_kept_or_taken_down(bank, service, images):
 @pytest.mark.locks_or_dialect
 def test_the_official_board_is_changed_at_once_and_recorded(bank, images, tmp_path):
     service = AdminService(bank, images, LOGGED_IN)
-    settle_official(bank, LOGGED_IN, "everyone")
+    choose_first_official(bank, LOGGED_IN, "everyone")
     board = Leaderboard(bank, VoteTable(bank), LOGGED_IN)
     assert board.choose("test", "single").votes == "everyone"
     page = page_of(watch(bank, tmp_path, **LOGIN).overview())
@@ -186,7 +186,7 @@ def test_the_official_board_is_not_changed_where_that_would_have_no_effect(
     bank, images, tmp_path, environ, told, shown
 ):
     who = Settings.from_env(environ).counted
-    settle_official(bank, who, "everyone")
+    choose_first_official(bank, who, "everyone")
     with pytest.raises(AdminCommandError, match=told):
         AdminService(bank, images, who).do("ada", "official", "everyone")
     page = page_of(watch(bank, tmp_path, **environ).overview())
@@ -218,21 +218,23 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
     visitor.reveal(visitor.vote(visitor.undo(visitor.vote(visitor.serve())), "b"))
     visitor.undo(visitor.vote(visitor.serve()))
     with bank.write() as connection:
-        first = connection.scalars(select(BATTLE.c.id).where(CHOSEN)).first()
+        first = connection.scalars(select(BATTLE.c.id).where(HAS_CHOICE)).first()
         earlier = update(BATTLE).where(BATTLE.c.id == first)
         connection.execute(earlier.values(voted_at=now() - timedelta(days=2)))
         flag = {"voter_id": visitor.id, "reason": "LEFT", "strength": 5.25, "raised_at": now()}
         connection.execute(insert(VOTER_FLAG).values(flag))
     store = LiveStore(bank)
     store.register_models(["one", "two"])
-    store.fail([SideFailure("one", "cut"), SideFailure("two", "cut"), SideFailure("one", "down")])
+    store.store_failures(
+        [SideFailure("one", "cut"), SideFailure("two", "cut"), SideFailure("one", "down")]
+    )
     bring(images, visitor.id, live_vote(bank, visitor.id), keep=True)
     service.do("ada", "pause", "")
     hub = FolderHub()
     hub.down = True
     backup = backup_of(bank, hub, tmp_path, timedelta(0))
     backup.change_log.open()
-    backup._copy()
+    backup._commit_waiting()
     seen = watch(bank, tmp_path, backup).overview()
     assert (
         list(seen.days)

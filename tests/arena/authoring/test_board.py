@@ -82,12 +82,12 @@ def test_a_steps_usual_time_is_told_of_enough_steps(project, monkeypatch):
     numbers = {kind.kind: kind.number for kind in step_minutes(project.drafts)}
     steps = sum(numbers.values())
     assert step_seconds(project.drafts) is None
-    monkeypatch.setattr("arena.authoring.board.ENOUGH", steps)
+    monkeypatch.setattr("arena.authoring.board.FEWEST_TIMED", steps)
     seconds = (360 * (steps - numbers["caption"]) + 540 * numbers["caption"]) / steps
     assert step_seconds(project.drafts) == pytest.approx(seconds)
     votes = project.campaign.spec.seat.votes
     assert project.writing.whole_seconds(project.campaign) == pytest.approx(seconds * votes)
-    monkeypatch.setattr("arena.authoring.board.ENOUGH", steps + 1)
+    monkeypatch.setattr("arena.authoring.board.FEWEST_TIMED", steps + 1)
     assert step_seconds(project.drafts) is None
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 from arena.authoring.board import due_checks, quality_rows
 from arena.authoring.checks import DraftError
-from arena.authoring.choices import drawn, letter_in
+from arena.authoring.choices import letter_in, shuffle_options
 from arena.authoring.events import (
     BlindAnswer,
     Check,
@@ -70,9 +70,9 @@ def test_a_models_letter_is_read_where_it_is_sure(reply, letter):
 
 
 def test_no_letter_is_right_more_often():
-    keys = Counter(drawn("right", ["x", "y", "z"])[1] for _ in range(400))
+    keys = Counter(shuffle_options("right", ["x", "y", "z"])[1] for _ in range(400))
     assert set(keys) == set("ABCD") and max(keys.values()) < 160
-    options, key = drawn("right", ["x"])
+    options, key = shuffle_options("right", ["x"])
     assert options["AB".index(key)] == "right"
 
 
@@ -247,7 +247,7 @@ def test_accepted_questions_leave_with_the_toolkits_columns(database, tmp_path, 
         project.do(bob, said)
     exports = Exports(project.store, project.writing.pictures)
     exported = exports.write(project.campaign, "tsv", tmp_path / "out", texts)
-    assert (exported.items, exported.left) == (1, {"rejected": 1, "not finished": 1})
+    assert (exported.items, exported.left_out) == (1, {"rejected": 1, "not finished": 1})
     (row,) = table(tmp_path / "out")
     written = project.drafts[0].state.instruction
     assert (row["index"], row["question"], row["hint"]) == ("1", written.text, "")

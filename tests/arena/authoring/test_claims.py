@@ -66,7 +66,7 @@ def test_four_people_write_an_item_and_none_of_them_does_two_steps(project):
     seats = [project.seat(person) for person in ("ann", "bob", "cem", "dot")]
     assert [project.do(seat) for seat in seats] == ["instruction", "caption", "answer", "verify"]
     (draft,) = project.drafts
-    assert draft.state.step == "accepted" and len(draft.acted) == 4
+    assert draft.state.step == "accepted" and len(draft.acted_voters) == 4
     assert [event.seat for event in draft.events] == [seat.id for seat in seats]
 
 
@@ -156,7 +156,7 @@ def test_what_somebody_wrote_who_took_consent_back_is_written_anew(project):
         project.do(seat)
     project.seats.add_event(bob, "withdrew")
     (draft,) = project.drafts
-    assert draft.state.step == "caption" and bob.voter in draft.acted
+    assert draft.state.step == "caption" and bob.voter in draft.acted_voters
     assert project.do(dot) == "caption"
     assert project.drafts[0].state.step == "answer"
 

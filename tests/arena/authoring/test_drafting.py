@@ -85,7 +85,7 @@ def test_a_models_answer_is_stored_with_its_prompt_and_cost_and_nobody_acts(proj
     assert answer == DraftAnswer(
         text="There is one ball.", model="writer", prompt=prompt_digest("draft"), cost=14
     )
-    assert len(project.drafts[0].acted) == 2 and drafting.due(project.campaign) == []
+    assert len(project.drafts[0].acted_voters) == 2 and drafting.due(project.campaign) == []
     assert asyncio.run(drafting.answer(project.campaign, draft)) == "" and len(vlm.asked) == 1
 
 

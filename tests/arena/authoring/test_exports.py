@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import select
 
 from arena.authoring.events import Credit, Reject
-from arena.authoring.exports import ExportError, Exports, left_out
+from arena.authoring.exports import ExportError, Exports, left_out_text
 from arena.authoring.hub_dataset import PARQUET, CardError, CardWords
 from arena.authoring.spec import KINDS
-from arena.authoring.store import DraftStore
+from arena.authoring.store import DraftStore, FinishedDraft
 from arena.authoring.visit_csv import import_visit, read_visit
 from arena.database import Database
 from arena.formats.parquet import read_rows
@@ -79,7 +79,7 @@ class OtherBank:
         )
 
     def bring(self, folder: Path, name: str = "pets"):
-        return self._importer.folder(folder, name).changes
+        return self._importer.import_folder(folder, name).changes
 
     def rows(self) -> list[tuple[Any, ...]]:
         """All that it knows of items, their images and answers."""
@@ -101,7 +101,7 @@ def test_what_people_wrote_is_voted_on(database, another, tmp_path):
     write(project)
     write(project, 2, Credit(licence="own"))
     exported = exports(project).write(project.campaign, "bank", tmp_path / "out")
-    assert (exported.items, left_out(exported)) == (2, "")
+    assert (exported.items, left_out_text(exported)) == (2, "")
     bank = OtherBank(another(), tmp_path / "other")
     assert vars(bank.bring(tmp_path / "out")) == {
         "items_new": 2, "items_known": 0, "items_corrected": 0, "answers_new": 2, "answers_known": 0, "pictures_new": 3,
@@ -281,12 +281,12 @@ def test_sealed_texts_leave_when_they_are_asked_for_alone(database, tmp_path, fo
     sealed = [
         text.encode() for text in (*state.captions, state.answer.text, "a word of the author's own")
     ]
-    for texts, name in ((False, "without"), (True, "with")):
-        exports(project).write(project.campaign, form, tmp_path / name, texts, WORDS)
+    for with_texts, name in ((False, "without"), (True, "with")):
+        exports(project).write(project.campaign, form, tmp_path / name, with_texts, WORDS)
         files = [path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()]
         assert any(state.instruction.text.encode() in data for data in files)
         there = [any(text in data for data in files) for text in sealed]
-        assert there == [texts, texts, False], name
+        assert there == [with_texts, with_texts, False], name
     if form == "hub":
         assert (
             "Withheld fields: captions and reference, to avoid"
@@ -310,11 +310,11 @@ def test_what_is_taken_out_or_unfinished_stays_and_is_counted(database, tmp_path
     project.projects.reject(project.campaign, second, "picture", "its licence was withdrawn")
     project.do(project.seat("gil"))
     exported = exports(project).write(project.campaign, "bank", tmp_path / "out")
-    assert (exported.items, left_out(exported)) == (1, "Left out: 1 rejected, 1 not finished.")
+    assert (exported.items, left_out_text(exported)) == (1, "Left out: 1 rejected, 1 not finished.")
     assert len((tmp_path / "out" / "items.jsonl").read_text().splitlines()) == 1
     assert len(list((tmp_path / "out" / "images").iterdir())) == 1, "nor its picture"
     exported = exports(project).write(project.campaign, "visit", tmp_path / "visit")
-    assert left_out(exported).startswith(
+    assert left_out_text(exported).startswith(
         "Left out: 1 removed, or with a fault that the table has no column for, 1 not"
     )
     project.projects.reject(project.campaign, 1, "caption", "its verifier erred")
@@ -340,7 +340,7 @@ def test_the_public_table_leaves_as_it_came(database, data, tmp_path):
     project, _ = import_visit(CampaignStore(database, KINDS), store, table, "visit")
     out = Exports(store, PictureStore(tmp_path / "pictures"))
     exported = out.write(project, "visit", tmp_path / "out")
-    assert (exported.items, left_out(exported)) == (100, "")
+    assert (exported.items, left_out_text(exported)) == (100, "")
     rows = []
     for path in (table, tmp_path / "out" / "visit.csv"):
         with path.open(encoding="utf-8", newline="") as file:
@@ -361,9 +361,17 @@ def test_written_items_are_a_table_that_comes_back(database, tmp_path):
     exports(project).write(project.campaign, "visit", tmp_path / "out")
     (read,) = read_visit(tmp_path / "out" / "pets.csv")
     state = project.drafts[0].state
-    assert (read.values[0].text, read.values[1].texts) == (state.instruction.text, state.captions)
+    assert (read.values[0].text, read.values[1].texts) == (
+        state.instruction.text,
+        state.captions,
+    )
     bank = OtherBank(database, tmp_path / "bank")
-    assert bank._importer.visit(tmp_path / "out" / "pets.csv", "table").changes.pictures_new == 2
+    assert (
+        bank._importer.import_visit_bench(
+            tmp_path / "out" / "pets.csv", "table"
+        ).changes.pictures_new
+        == 2
+    )
     (item,) = bank.items.bank().items.values()
     assert [image.licence for image in item.images] == ["CC BY", "CC BY-SA"]
     assert item.images[0].credit == "Ada"
@@ -404,7 +412,7 @@ def test_an_error_names_project_item_and_field_and_leaves_no_folder(database, tm
     kept.write_bytes(data)
     twin = project.drafts[0]
     values = [event.value for event in twin.events]
-    project.store.bring(project.campaign, [("twin", "animals", values)])
+    project.store.add_finished(project.campaign, [FinishedDraft("twin", "animals", values)])
     with pytest.raises(
         ExportError,
         match=rf"pets: items {first} and 2 have the same instruction .* reject pets 2 --fault instruction",
@@ -423,7 +431,8 @@ def test_a_sealed_project_is_no_table_until_it_is_asked_for(database, tmp_path):
     ):
         exports(project).write(project.campaign, "visit", tmp_path / "out")
     assert (
-        exports(project).write(project.campaign, "visit", tmp_path / "out", texts=True).items == 1
+        exports(project).write(project.campaign, "visit", tmp_path / "out", with_texts=True).items
+        == 1
     )
 
 

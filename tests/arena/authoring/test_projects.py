@@ -214,7 +214,7 @@ def test_after_a_wipe_drafts_go_on_with_their_pictures_sealed_texts_too(
     assert restored[0].state == project.drafts[0].state and restored[0].state.step == "answer"
     picture = restored[0].state.instruction.pictures[0]
     assert (tmp_path / "new" / "pictures" / picture.name).is_file()
-    assert len(restored[0].acted) == 2, "who acted does not act again"
+    assert len(restored[0].acted_voters) == 2, "who acted does not act again"
 
 
 def test_who_is_forgotten_stays_nobody_in_the_log(database, tmp_path):
@@ -226,7 +226,11 @@ def test_who_is_forgotten_stays_nobody_in_the_log(database, tmp_path):
     erasure.forget(ann.voter, "ada")
     erasure.forget(bob.voter, "ada")
     (draft,) = project.drafts
-    assert ann.voter not in draft.acted and len(draft.acted) == 1 and draft.state.step == "caption"
+    assert (
+        ann.voter not in draft.acted_voters
+        and len(draft.acted_voters) == 1
+        and draft.state.step == "caption"
+    )
     assert project.store.draw(project.seat("cem")).draft == draft.id, (
         "the claim went with its holder"
     )

@@ -19,7 +19,7 @@ from arena.authoring.checks import (
 )
 from arena.authoring.events import Credit
 from arena.authoring.store import MOST_BROUGHT
-from arena.authoring.work import DECODES, OfferedPicture, credit_of
+from arena.authoring.work import MOST_DECODES, OfferedPicture, credit_of
 from arena.io.fetch import Fetcher
 from arena.io.images import Picture, difference_hash, read_picture
 from arena.storage import VOTES_ROOM
@@ -82,7 +82,7 @@ def test_a_picture_whose_rights_are_not_told_is_refused_and_nothing_is_lost(
     with pytest.raises(DraftError, match=told):
         project.writing.instruction(seat, token, "What is it?", [offered])
     assert project.writing.next(seat).claim.token == token
-    assert [one.sha256 for one in project.writing.brought(seat, token)] == [offered.sha256]
+    assert [one.sha256 for one in project.writing.brought_pictures(seat, token)] == [offered.sha256]
 
 
 @pytest.mark.parametrize("licence", ["own", "CC0", "PD"])
@@ -136,7 +136,7 @@ def test_a_link_to_no_public_picture_is_told_in_a_sentence(project, ann):
         ("ftp://a.b/c", "Only https"),
     ):
         with pytest.raises(DraftError, match=f"The picture wasn.t fetched: .*{told}"):
-            asyncio.run(project.writing.fetched(seat, token, link))
+            asyncio.run(project.writing.fetch_picture(seat, token, link))
 
 
 def test_few_links_are_asked_at_once(project, ann):
@@ -147,14 +147,14 @@ def test_few_links_are_asked_at_once(project, ann):
     class Host:
         async def fetch(self, url: str) -> bytes:
             try:
-                await project.writing.fetched(seat, token, url)
+                await project.writing.fetch_picture(seat, token, url)
             except DraftError as error:
                 told.append(str(error))
             return photo(len(told))
 
     project.writing._fetcher = Host()
     for _ in range(2):  # what was fetched holds nothing
-        asyncio.run(project.writing.fetched(seat, token, "https://slow.example/a.jpg"))
+        asyncio.run(project.writing.fetch_picture(seat, token, "https://slow.example/a.jpg"))
         assert told == ["Pictures are being fetched from other links. Try again in half a minute."]
         told.clear()
 
@@ -170,7 +170,9 @@ def test_a_link_whose_server_hangs_holds_no_thread(project, ann):
 
     async def others_work() -> str:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-        waiting = asyncio.create_task(project.writing.fetched(seat, token, "https://a.example/b"))
+        waiting = asyncio.create_task(
+            project.writing.fetch_picture(seat, token, "https://a.example/b")
+        )
         await asyncio.wait_for(asked.wait(), 10)
         done = await asyncio.wait_for(asyncio.to_thread(lambda: "done"), 10)
         waiting.cancel()
@@ -184,9 +186,9 @@ def test_a_link_whose_server_hangs_holds_no_thread(project, ann):
 def test_the_pictures_that_one_may_bring_are_bounded_and_the_same_is_one(project, ann):
     seat, token = ann
     for seed in (1, 1, *range(MOST_BROUGHT - 1)):
-        if len(project.writing.brought(seat, token)) < MOST_BROUGHT:
+        if len(project.writing.brought_pictures(seat, token)) < MOST_BROUGHT:
             project.writing.upload_picture(seat, token, photo(seed + 1))
-    assert len(project.writing.brought(seat, token)) == MOST_BROUGHT - 1
+    assert len(project.writing.brought_pictures(seat, token)) == MOST_BROUGHT - 1
     project.writing.upload_picture(seat, token, photo(500))
     with pytest.raises(DraftError, match="You've added 30 pictures"):
         project.writing.upload_picture(seat, token, photo(501))
@@ -194,7 +196,7 @@ def test_the_pictures_that_one_may_bring_are_bounded_and_the_same_is_one(project
     with pytest.raises(DraftError, match="You've added 30 pictures"):
         project.writing.upload_picture(seat, token, b"nothing that costs time is done with it")
     with pytest.raises(DraftError, match="You've added 30 pictures"):
-        asyncio.run(project.writing.fetched(seat, token, "https://not-asked.example/a.jpg"))
+        asyncio.run(project.writing.fetch_picture(seat, token, "https://not-asked.example/a.jpg"))
 
 
 def files(project: Project) -> list[str]:
@@ -209,7 +211,7 @@ def test_a_disk_that_takes_no_picture_is_told_in_a_sentence(project, ann, monkey
     monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=VOTES_ROOM - 1))
     with pytest.raises(DraftError, match="are kept for votes"):
         project.writing.upload_picture(seat, token, photo(1))
-    assert files(project) == project.writing.brought(seat, token) == []
+    assert files(project) == project.writing.brought_pictures(seat, token) == []
 
 
 def test_few_pictures_are_decoded_at_once(project, ann, monkeypatch):
@@ -218,22 +220,23 @@ def test_few_pictures_are_decoded_at_once(project, ann, monkeypatch):
 
     def decode(data: bytes) -> Picture:
         together.append(data)
-        if len(together) == DECODES:
+        if len(together) == MOST_DECODES:
             for _ in range(20):  # by then any other that may begin has begun
-                project.writing.brought(seat, token)
+                project.writing.brought_pictures(seat, token)
             seen.extend(together)
             enough.set()
         enough.wait()
         return read_picture(data)
 
     monkeypatch.setattr("arena.authoring.work.read_picture", decode)
-    with ThreadPoolExecutor(DECODES + 2) as threads:
+    with ThreadPoolExecutor(MOST_DECODES + 2) as threads:
         uploads = [
             threads.submit(project.writing.upload_picture, seat, token, photo(n))
-            for n in range(DECODES + 2)
+            for n in range(MOST_DECODES + 2)
         ]
     assert (
-        len({upload.result().sha256 for upload in uploads}) == DECODES + 2 and len(seen) == DECODES
+        len({upload.result().sha256 for upload in uploads}) == MOST_DECODES + 2
+        and len(seen) == MOST_DECODES
     )
 
 
@@ -259,7 +262,7 @@ def test_an_author_is_warned_of_what_is_there_already_and_of_a_told_answer(proje
     )
     assert [one[:33] for one in told.warnings] == ["The instruction has all the words"]
     project.writing.write(cem, token, told)
-    stored = next(draft for draft in project.drafts if cem.voter in draft.acted)
+    stored = next(draft for draft in project.drafts if cem.voter in draft.acted_voters)
     assert stored.state.instruction == told, "what was warned of is stored, and stays"
 
 

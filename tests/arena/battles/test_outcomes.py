@@ -30,21 +30,21 @@ def test_only_final_votes_of_others_on_the_same_item_and_pair_are_told(arena):
     outcomes = Outcomes(arena)
     people = [Visitor(arena, name) for name in ("one", "two", "three", "four")]
     mine = finished(people[0], "a")
-    assert outcomes.of(people[0].id, mine) == BattleOutcome(0, 0, None)
+    assert outcomes.outcome(people[0].id, mine) == BattleOutcome(0, 0, None)
     finished(people[1], "a")
     finished(people[2], "b")
-    assert outcomes.of(people[0].id, mine)[:2] == (1, 2)
+    assert outcomes.outcome(people[0].id, mine)[:2] == (1, 2)
     finished(people[3], "b", revealed=False)
-    assert outcomes.of(people[0].id, mine)[:2] == (1, 2), "it may still be taken back"
+    assert outcomes.outcome(people[0].id, mine)[:2] == (1, 2), "it may still be taken back"
     let_pass(arena, FINAL_SECONDS)
-    assert outcomes.of(people[0].id, mine)[:2] == (1, 3)
+    assert outcomes.outcome(people[0].id, mine)[:2] == (1, 3)
     finished(people[1], "b")  # the same item, another pair
-    assert outcomes.of(people[0].id, mine)[:2] == (1, 3)
+    assert outcomes.outcome(people[0].id, mine)[:2] == (1, 3)
 
 
 def test_the_reference_is_told_where_it_was_no_side(arena):
     visitor = Visitor(arena, "one")
-    told = [Outcomes(arena).of(visitor.id, finished(visitor, "a")).reference for _ in range(3)]
+    told = [Outcomes(arena).outcome(visitor.id, finished(visitor, "a")).reference for _ in range(3)]
     assert told == [None, None, "human-verified reference says 0"]
 
 
@@ -63,9 +63,9 @@ def test_a_finished_battle_is_told_to_everybody_once_its_vote_is_final(arena):
     outcomes = Outcomes(arena)
     first, second, third = (Visitor(arena, name) for name in ("one", "two", "three"))
     mine = finished(first, "a", revealed=False)
-    assert outcomes.finished(mine.link) is None, "it may still be taken back"
+    assert outcomes.find_finished(mine.link) is None, "it may still be taken back"
     first.reveal(mine)
-    told = outcomes.finished(mine.link)
+    told = outcomes.find_finished(mine.link)
     names, won = (told.names, told.choice)
     assert (won, told.alike, told.people, told.reference is None) == ("a", 1, 1, REFERENCE in names)
     assert told.answers == tuple(ShownAnswer(f"{name} says 0") for name in names)
@@ -74,21 +74,24 @@ def test_a_finished_battle_is_told_to_everybody_once_its_vote_is_final(arena):
     )
     finished(second, "b" if second.serve_on(1).answer_a == mine.answer_a else "a")
     finished(third, "a" if third.serve_on(1).answer_a == mine.answer_a else "b")
-    assert outcomes.finished(mine.link).verdict == f"2 of 3 people chose {names.a} over {names.b}."
+    assert (
+        outcomes.find_finished(mine.link).verdict
+        == f"2 of 3 people chose {names.a} over {names.b}."
+    )
     for link in ("1", "99", f"{mine.link} ", mine.token, "x", "٣", "\0", "9" * 4000, ""):
-        assert outcomes.finished(link) is None
+        assert outcomes.find_finished(link) is None
 
 
 def test_no_attention_test_and_no_withdrawn_answer_is_told(database):
     Ingest(database).add_items("test", "check", drafts(items=1, models=("m1", "m2")))
     visitor = Visitor(database, "one")
     battle = finished(visitor, "a")
-    assert Outcomes(database).finished(battle.link) is None
+    assert Outcomes(database).find_finished(battle.link) is None
     with database.write() as connection:
         connection.execute(update(SOURCE).values(kind="folder"))
-    assert Outcomes(database).finished(battle.link) is not None, "so that this test can fail"
+    assert Outcomes(database).find_finished(battle.link) is not None, "so that this test can fail"
     with database.write() as connection:
         connection.execute(
             update(ANSWER).where(ANSWER.c.id == battle.answer_b).values(withdrawn_at=now())
         )
-    assert Outcomes(database).finished(battle.link) is None
+    assert Outcomes(database).find_finished(battle.link) is None

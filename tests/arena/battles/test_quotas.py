@@ -19,7 +19,7 @@ from arena.battles.voters import Account, Voters
 from arena.database import Database, now
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
-from arena.live.store import Answered, LiveStore, Opening
+from arena.live.store import LiveStore, Opening, TurnAnswers
 from arena.settings import VoteLimits
 from arena.types import Battle, Names
 from tests.support.servers import drafts
@@ -62,7 +62,7 @@ class Arena:
         opening = Opening("What is it?", 1, item, network=network)
         battle = self.live.begin(self.store.voter(cookie), opening)
         self.live.answer(
-            battle.id, Answered(Names("m1", "m2"), Names("x", "y"), stopped=False, named=False)
+            battle.id, TurnAnswers(Names("m1", "m2"), Names("x", "y"), stopped=False, named=False)
         )
 
     def yesterday(self) -> None:

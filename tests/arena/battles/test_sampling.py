@@ -514,7 +514,7 @@ def test_more_voters_than_connections_are_all_served(bank):
 def test_votes_on_models_that_are_gone_are_left_out_of_the_grid():
     grid = PairGrid(items())
     here = (grid.models[0], grid.models[1])
-    votes = grid.votes({here: 3, (here[0], max(grid.models) + 1): 5})
+    votes = grid.vote_matrix({here: 3, (here[0], max(grid.models) + 1): 5})
     assert votes.sum() == votes[0, 1] == 3
 
 

@@ -67,7 +67,7 @@ def test_a_source_is_closed_while_a_campaign_on_it_runs_and_open_after(database,
     source = ItemBank(database).bank().items[battle.item].source
     open_board = leaderboard.choose("bank", "single")
     assert open_board and open_board.source == "bank" and leaderboard.official_key(source, False)
-    assert outcomes.finished(battle.link) and exported(database, tmp_path) == 1
+    assert outcomes.find_finished(battle.link) and exported(database, tmp_path) == 1
     assert Polls(database).sources() == ("bank",), "how far people agree"
 
     campaign = campaigns.create(TASK, read_spec(BattleSpec, SPEC))
@@ -77,13 +77,13 @@ def test_a_source_is_closed_while_a_campaign_on_it_runs_and_open_after(database,
     told = pages.page(ResultsAddress.parse("/model/m1"), NOBODY).html
     assert "There is no board to show yet." in told, "not that there are no items"
     assert leaderboard.official_key(source, False) is None
-    assert outcomes.finished(battle.link) is None
+    assert outcomes.find_finished(battle.link) is None
     assert exported(database, tmp_path) == 0
     assert Polls(database).sources() == ()
 
     campaigns.end(campaign, "for this test")
     assert leaderboard.choose("bank", "single") and leaderboard.official_key(source, False)
-    assert outcomes.finished(battle.link) and exported(database, tmp_path) == 1
+    assert outcomes.find_finished(battle.link) and exported(database, tmp_path) == 1
     assert Polls(database).sources() == ("bank",)
 
 
@@ -94,11 +94,12 @@ def test_who_votes_meanwhile_is_not_told_how_others_chose(database):
     store = BattleStore(database)
     battles = [voted(database, f"visitor {number}") for number in range(24)]
     voters = [store.voter(f"cookie of visitor {number}") for number in range(24)]
-    told = [outcomes.of(voter, battle) for voter, battle in zip(voters, battles, strict=True)]
+    told = [outcomes.outcome(voter, battle) for voter, battle in zip(voters, battles, strict=True)]
     assert [one.others for one in told] == [0] * 24
     assert all("when the campaign ends" in others_sentence(one) for one in told)
     campaigns.end(campaign, "for this test")
     told = [
-        outcomes.of(voter, battle).others for voter, battle in zip(voters, battles, strict=True)
+        outcomes.outcome(voter, battle).others
+        for voter, battle in zip(voters, battles, strict=True)
     ]
     assert sum(told) > 0

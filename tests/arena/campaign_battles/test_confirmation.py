@@ -12,7 +12,7 @@ from arena.admin.erasure import Erasure
 from arena.admin.public_export import write_export
 from arena.battles.quotas import Networks
 from arena.battles.settlements import SETTLEMENT
-from arena.battles.tables import BATTLE, CHOSEN, WAITING
+from arena.battles.tables import BATTLE, HAS_CHOICE, IS_WAITING
 from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Voters
 from arena.database import Database, now
@@ -61,7 +61,7 @@ class Boards:
 
     def votes(self, everyone: bool = False) -> int:
         with self._database.write() as connection:
-            connection.execute(update(BATTLE).where(WAITING).values(tick=0))
+            connection.execute(update(BATTLE).where(IS_WAITING).values(tick=0))
         return self._leaderboard.board(BoardKey(self._source, False, everyone=everyone)).votes
 
     def close(self) -> None:
@@ -90,13 +90,13 @@ def crowd(one: PaidCampaign, names: list[str]) -> list[Seat]:
 
 
 def now_of(one: PaidCampaign) -> Campaign:
-    one.admin.states.fresh(one.admin.store.get("pilot"))
+    one.admin.states.read_now(one.admin.store.get("pilot"))
     return one.admin.store.get("pilot")
 
 
 def given(one: PaidCampaign) -> int:
     with one.database.read() as connection:
-        return len(connection.execute(select(BATTLE.c.id).where(CHOSEN)).all())
+        return len(connection.execute(select(BATTLE.c.id).where(HAS_CHOICE)).all())
 
 
 def let_hours_pass(database: Database, hours: float) -> None:
@@ -236,15 +236,15 @@ def test_looks_follow_the_votes_that_are_confirmed(bank):
     for name in names:
         one.answer(name, ["m1", "m2"])
     now_of(one)
-    assert one.admin.states.state_of(one.campaign).looked is None
+    assert one.admin.states.state_of(one.campaign).last_look is None
     bring(one, **dict.fromkeys(names, "APPROVED"))
-    looked = one.admin.states.state_of(one.campaign).looked
+    looked = one.admin.states.state_of(one.campaign).last_look
     assert looked and looked.votes == 60 and int(np.argmax(looked.fit.ratings)) == 0
     bring(one, **dict.fromkeys(names[:4], "APPROVED"))
-    looked = one.admin.states.state_of(one.campaign).looked
+    looked = one.admin.states.state_of(one.campaign).last_look
     assert looked and looked.votes == 12
     bring(one, nobody="APPROVED")
-    assert one.admin.states.state_of(one.campaign).looked is None
+    assert one.admin.states.state_of(one.campaign).last_look is None
 
 
 def test_whoever_comes_to_full_places_is_told_and_who_gave_something_is_paid(bank, tmp_path):

@@ -116,8 +116,8 @@ def test_a_campaign_delivers_what_its_plan_says(battles, plan):
     workers = workers_of(battles, campaign)
     promised = (plan.votes, plan.tuples, plan.workers)
     assert (state.votes, tuples, workers) == pytest.approx(promised, rel=PLANNER_TARGET)
-    assert state.looked
-    assert state.looked.half_width == pytest.approx(plan.half_width, rel=2 * PLANNER_TARGET), (
+    assert state.last_look
+    assert state.last_look.half_width == pytest.approx(plan.half_width, rel=2 * PLANNER_TARGET), (
         "of one campaign"
     )
 

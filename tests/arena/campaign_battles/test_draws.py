@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.tables import BATTLE
-from arena.campaign_battles.votes import collected
+from arena.campaign_battles.votes import collect_votes
 from arena.database import Database, now
 from arena.fraud.flags import VOTER_FLAG
 from arena.items.ingest import Ingest
@@ -54,7 +54,7 @@ def replay(database: Database, layout: list, models: int) -> dict:
         if battles.campaigns.get("pilot").ended_at is not None:
             break
         battles.do(battles.seat(campaign, f"w{number}"), most=20)
-        battles.states.fresh(campaign)
+        battles.states.read_now(campaign)
     assert battles.campaigns.get("pilot").why_ended == "every tuple has all its votes"
     return votes_by_tuple(database, campaign)
 
@@ -182,10 +182,10 @@ def test_an_abandoned_battle_is_freed_after_its_minutes_and_a_late_choice_in_it_
     battle = one_tuple.next(left)
     assert one_tuple.next(other) is None
     let_minutes_pass(one_tuple.database, 19)
-    one_tuple.states.fresh(campaign)
+    one_tuple.states.read_now(campaign)
     assert one_tuple.next(other) is None
     let_minutes_pass(one_tuple.database, 2)
-    one_tuple.states.fresh(campaign)
+    one_tuple.states.read_now(campaign)
     taken = one_tuple.next(other)
     assert taken
     assert battle
@@ -201,7 +201,7 @@ def test_who_comes_back_before_others_took_his_battle_goes_on_with_it(one_tuple)
     seat = one_tuple.seat(campaign, "slow")
     battle = one_tuple.next(seat)
     let_minutes_pass(one_tuple.database, 60)
-    one_tuple.states.fresh(campaign)
+    one_tuple.states.read_now(campaign)
     assert one_tuple.next(seat).token == battle.token
     one_tuple.decide(seat, battle, "a")
     assert one_tuple.again(campaign).why_ended == "every tuple has all its votes"
@@ -213,8 +213,8 @@ def test_who_comes_back_as_another_is_served_shares_no_place(one_tuple, monkeypa
     left, other = one_tuple.seat(campaign, "left"), one_tuple.seat(campaign, "other")
     battle = one_tuple.next(left)
     let_minutes_pass(one_tuple.database, 21)
-    one_tuple.states.fresh(campaign)
-    keeps = one_tuple.work._keeps
+    one_tuple.states.read_now(campaign)
+    keeps = one_tuple.work._is_kept
     with ThreadPoolExecutor(1) as pool:
         served = []
 
@@ -224,7 +224,7 @@ def test_who_comes_back_as_another_is_served_shares_no_place(one_tuple, monkeypa
             wait(served, 0.5)
             return kept
 
-        monkeypatch.setattr(one_tuple.work, "_keeps", keeps_and_lets_another_come)
+        monkeypatch.setattr(one_tuple.work, "_is_kept", keeps_and_lets_another_come)
         one_tuple.work.take(left, battle.token, "a", "1")
     assert [drawn.result() for drawn in served] == [None]
 
@@ -236,7 +236,7 @@ def test_a_taken_back_choice_that_is_left_behind_frees_its_place(one_tuple):
     one_tuple.work.take(left, battle.token, "a", "1")
     again = one_tuple.store.undo(left.voter, battle.token)
     let_minutes_pass(one_tuple.database, 21)
-    one_tuple.states.fresh(campaign)
+    one_tuple.states.read_now(campaign)
     assert one_tuple.next(other)
     with pytest.raises(ChoiceError, match="You were away for a while, so"):
         one_tuple.work.take(left, again.token, "b", "1")
@@ -261,10 +261,10 @@ def test_more_may_come_while_others_hold_what_is_left_or_it_was_skipped(one_tupl
     assert one_tuple.next(seat) is None
     assert one_tuple.work.waits(seat)
     one_tuple.store.skip(other.voter, battle.token, "cannot judge")
-    one_tuple.states.fresh(campaign)
+    one_tuple.states.read_now(campaign)
     assert one_tuple.work.waits(other)
     one_tuple.decide(seat, one_tuple.next(seat), "a")
-    one_tuple.states.fresh(campaign)
+    one_tuple.states.read_now(campaign)
     assert not one_tuple.work.waits(other)
 
 
@@ -280,7 +280,7 @@ def test_a_skipped_battle_is_given_to_somebody_else(one_tuple):
     seat, other = one_tuple.seat(campaign, "w"), one_tuple.seat(campaign, "other")
     one_tuple.store.skip(seat.voter, one_tuple.next(seat).token, "cannot judge")
     assert one_tuple.work.progress(seat).skipped == 1
-    one_tuple.states.fresh(campaign)
+    one_tuple.states.read_now(campaign)
     assert one_tuple.next(seat) is None
     assert one_tuple.next(other)
 
@@ -351,8 +351,8 @@ def test_what_a_worker_gave_who_does_not_count_is_asked_again(checked, why):
     if why == "withdrew":
         checked.seats.add_event(bad, "withdrew")
     state = checked.states.state_of(campaign)
-    assert bad.id in checked.states.fresh(campaign).left_out
-    assert checked.states.fresh(campaign).votes == 0
+    assert bad.id in checked.states.read_now(campaign).left_out
+    assert checked.states.read_now(campaign).votes == 0
     number = 0
     while checked.again(campaign).ended_at is None and number < 9:
         seat = checked.seat(campaign, f"good-{number}")
@@ -360,6 +360,6 @@ def test_what_a_worker_gave_who_does_not_count_is_asked_again(checked, why):
         number += 1
     assert checked.again(campaign).why_ended == "every tuple has all its votes"
     with checked.database.read() as connection:
-        found = collected(connection, campaign, state.layout)
+        found = collect_votes(connection, campaign, state.layout)
     assert found.counted.tolist() == state.layout.wanted.tolist()
     assert len(rows(checked.database, BATTLE)) > 18 + 6

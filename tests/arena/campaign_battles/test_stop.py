@@ -9,7 +9,7 @@ from arena.admin.campaigns import KINDS
 from arena.battles.settlements import SETTLEMENT
 from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.spec import BattleSpec
-from arena.campaign_battles.state import CampaignStates, Looked, stop_reached
+from arena.campaign_battles.state import CampaignLook, CampaignStates, stop_reason
 from arena.database import Database, DatabaseError
 from arena.items.ingest import Ingest
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
@@ -77,18 +77,18 @@ def test_a_campaign_of_alike_models_is_not_settled(duel):
 def test_a_campaign_ends_when_its_intervals_are_narrow():
     votes = table_3()
     fit = bradley_terry(win_matrix(votes))
-    found = Looked(len(votes), fit, intervals(fit, votes, "vote"), ())
+    found = CampaignLook(len(votes), fit, intervals(fit, votes, "vote"), ())
     wanted = np.full((21, 4), 10**6, np.int32)
     layout = Layout(tuple(range(7)), (), wanted)
     for width, ended in ((found.half_width + 0.1, True), (found.half_width - 0.1, False)):
         spec = spec_of(stop={"votes": 10**6, "width": width})
-        why = stop_reached(spec, layout, np.zeros_like(wanted), found)
+        why = stop_reason(spec, layout, np.zeros_like(wanted), found)
         assert why == (
             f"the mean half width is {found.half_width:.1f} points after 5,011 votes"
             if ended
             else ""
         )
-        assert stop_reached(spec, layout, np.zeros_like(wanted), None) == ""
+        assert stop_reason(spec, layout, np.zeros_like(wanted), None) == ""
 
 
 def test_a_campaign_that_ended_draws_nothing_and_what_is_undecided_still_counts(duel):
@@ -103,7 +103,7 @@ def test_a_campaign_that_ended_draws_nothing_and_what_is_undecided_still_counts(
     duel.decide(seat, battle, "b")
     assert duel.next(seat) is None
     assert len(votes_by_tuple(duel.database, campaign)) == 3
-    assert duel.states.fresh(campaign).votes == 3
+    assert duel.states.read_now(campaign).votes == 3
 
 
 def test_a_campaign_stays_ended_and_keeps_its_first_reason(duel):
@@ -126,7 +126,7 @@ def test_an_end_that_cannot_be_stored_is_logged(duel, caplog):
     state.read_at = float("-inf")
     assert states.state_of(campaign) is state, "nobody waits for the background thread"
     with pytest.raises(DatabaseError):
-        states.fresh(campaign)
+        states.read_now(campaign)
     assert "the disk is full" in caplog.text
 
 
@@ -193,11 +193,11 @@ def test_a_model_that_is_retired_meanwhile_takes_what_was_seen_under_its_code_wi
     battles = Battles(database)
     campaign = battles.campaign(design="settle", seat={"votes": 60, "minutes": 20, "pay": 1})
     battles.do(battles.seat(campaign, "w1"), most=55)
-    before = battles.states.fresh(campaign).looked
+    before = battles.states.read_now(campaign).last_look
     assert before and len(before.fit.strengths) == 3
     Ingest(database).retire("m1")
     battles.items.CHECK_SECONDS = -1.0
     after = battles.states.state_of(campaign)
     assert len(after.layout.models) == 2
-    assert after.looked is None or len(after.looked.fit.strengths) == 2
+    assert after.last_look is None or len(after.last_look.fit.strengths) == 2
     assert battles.next(battles.seat(campaign, "w2")) is not None

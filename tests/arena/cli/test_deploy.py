@@ -17,7 +17,7 @@ import pytest
 from huggingface_hub import HfApi, SpaceCard
 
 from arena.cli import deploy
-from arena.server.hub_requests import send_again
+from arena.server.hub_requests import retry_hub_requests
 from arena.settings import Settings
 from tests.support.commands import Done, run
 from tests.support.hub_server import HubServer, Space
@@ -53,7 +53,7 @@ def test_a_space_and_its_private_dataset_are_made(hub):
     assert (space.sdk, space.private, space.commits) == ("gradio", False, 1)
     assert hub.private is True, "the dataset holds votes and workers"
     assert space.variables == {"MIRROR": "ada/arena-votes", "MODELS": "hub"}
-    assert set(space.files) == set(deploy.shipped(ROOT))
+    assert set(space.files) == set(deploy.shipped_files(ROOT))
     assert space.files["app.py"] == (ROOT / "app.py").read_bytes()
     for name in (
         "HF_TOKEN",
@@ -67,7 +67,7 @@ def test_a_space_and_its_private_dataset_are_made(hub):
 
 
 def test_what_is_shipped_starts_and_nothing_else_leaves(tmp_path):
-    names = deploy.shipped(ROOT)
+    names = deploy.shipped_files(ROOT)
     needed = {
         "app.py",
         "README.md",
@@ -112,7 +112,7 @@ def test_what_pages_and_readme_open_is_shipped_whatever_its_kind():
         ["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True
     )
     linked = re.findall(r"\]\((docs/[\w./-]+)\)", (ROOT / "README.md").read_text("utf-8"))
-    assert linked and {*listed.stdout.split(), *linked} - {*deploy.shipped(ROOT)} == set()
+    assert linked and {*listed.stdout.split(), *linked} - {*deploy.shipped_files(ROOT)} == set()
 
 
 def test_stray_files_stay_here(tmp_path):
@@ -129,7 +129,7 @@ def test_stray_files_stay_here(tmp_path):
     (tmp_path / "arena" / "link.py").symlink_to("/etc/passwd")
     (tmp_path / "arena" / "deep").mkdir()
     (tmp_path / "arena" / "deep" / "room.py").touch()
-    assert deploy.shipped(tmp_path) == ["arena/deep/room.py"]
+    assert deploy.shipped_files(tmp_path) == ["arena/deep/room.py"]
 
 
 @pytest.fixture
@@ -144,7 +144,9 @@ def small(tmp_path, monkeypatch) -> Path:
 
 def write(hub: HubServer, private: bool = False, token: str | bool = TOKEN) -> Space:
     """Write the Space as the command does, without a process of its own."""
-    deploy.write(HfApi(endpoint=hub.address, token=token), "ada/arena", "ada/arena-votes", private)
+    deploy.write_space(
+        HfApi(endpoint=hub.address, token=token), "ada/arena", "ada/arena-votes", private
+    )
     return hub.spaces["ada/arena"]
 
 
@@ -155,7 +157,7 @@ def test_the_same_command_again_brings_the_files_up_to_date(hub, small):
     space.variables["MODELS"] = "models.toml"
     assert write(hub) is space and space.private is True, "what is there stays as it is"
     assert space.variables["MODELS"] == "models.toml"
-    assert set(space.files) == {*deploy.shipped(small), "notes.md"}
+    assert set(space.files) == {*deploy.shipped_files(small), "notes.md"}
     assert space.files["app.py"] == (ROOT / "app.py").read_bytes()
 
 
@@ -185,14 +187,14 @@ def test_requests_that_fail_are_sent_again(hub, small, kind):
     """Also the commit, which is made once although its answer is lost."""
     write(hub).files |= {"arena/gone.py": b"old", "app.py": b"old"}
     waits = []
-    send_again(waits.append)
+    retry_hub_requests(waits.append)
     hub.faults.asked_wait = "0"
     hub.faults.planned = {
         f" /api/{part}": [kind]
         for part in ("spaces", "repos", "datasets", "spaces/ada/arena/commit")
     }
     assert write(hub).files["app.py"] == (ROOT / "app.py").read_bytes()
-    assert set(hub.spaces["ada/arena"].files) == set(deploy.shipped(small))
+    assert set(hub.spaces["ada/arena"].files) == set(deploy.shipped_files(small))
     assert hub.spaces["ada/arena"].commits == 2 and len(waits) == 3
     assert not any(hub.faults.planned.values())
 
@@ -200,7 +202,7 @@ def test_requests_that_fail_are_sent_again(hub, small, kind):
 def test_a_dry_run_asks_nobody():
     done = run("arena", "deploy", "--space", "ada/arena", "--dry-run")
     assert done.code == 0, done.err
-    assert set(deploy.shipped(ROOT)) <= set(done.out.splitlines())
+    assert set(deploy.shipped_files(ROOT)) <= set(done.out.splitlines())
     assert "Nothing was sent" in done.out and "HF_TOKEN" in done.out
 
 
@@ -334,7 +336,7 @@ def test_the_image_holds_what_a_space_holds():
         "what is not named stays outside"
     )
     assert {line[1:] for line in ignored if line.startswith("!")} == copied
-    assert {name.split("/")[0] for name in deploy.shipped(ROOT)} == copied
+    assert {name.split("/")[0] for name in deploy.shipped_files(ROOT)} == copied
 
 
 def test_the_image_installs_the_requirements():

@@ -14,7 +14,7 @@ import pytest
 from arena.__main__ import main
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.registry import FORMAT_NAMES, read, write
-from arena.imports.ranked_votes import ranked
+from arena.imports.ranked_votes import rankable_battles
 from arena.io.strict_json import RowsError
 from tests.support.vote_samples import (
     CHAT,
@@ -85,7 +85,7 @@ def test_a_cell_of_any_kind_is_read_or_refused_and_what_is_read_can_be_written(
                     assert error.row == 1
                     continue
                 if form == name:
-                    assert len(ranked(battles)) <= len(battles)
+                    assert len(rankable_battles(battles)) <= len(battles)
                     for to in set(FORMAT_NAMES) - {"visit-bench"}:
                         comes_back(battles, tmp_path / "out.jsonl", to)
 

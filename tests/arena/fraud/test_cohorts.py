@@ -12,7 +12,7 @@ from arena.battles.tables import SEAT
 from arena.battles.vote_table import VoteTable
 from arena.database import Database, now
 from arena.fraud.cohorts import Cohort, cohort_flags
-from arena.fraud.detectors import OF_CROWD, Suspicion, VoterChoices
+from arena.fraud.detectors import CROWD_REASONS, Suspicion, VoterChoices
 from arena.fraud.flags import FlagService, raised_flags
 from arena.fraud.review import review
 from arena.items.ingest import Ingest
@@ -47,7 +47,7 @@ def test_a_crowd_of_few_days_or_networks_is_found_and_few_honest_voters_with_it(
     whole, cohorts = crowded(np.random.default_rng(1), taste, days, networks)
     flags = review(whole, CROWD_MODELS, cohorts)
     riggers = {flag.voter for flag in flags if flag.voter >= FIRST_RIGGER}
-    honest = {flag.voter for flag in flags if flag.reason not in OF_CROWD} - riggers
+    honest = {flag.voter for flag in flags if flag.reason not in CROWD_REASONS} - riggers
     assert len(riggers) > CROWD / 3 and len(honest) <= 3
     assert {flag.model for flag in flags if flag.voter in riggers} == {WEAKEST}
 
@@ -132,7 +132,7 @@ def test_a_crowd_of_a_day_is_found_after_a_restore_too(bank, another):
     batch = log.batch(1_000_000)
     assert batch
     restored = ChangeLog(fresh)
-    restored.take_back(restored.unpacked([batch.content]))
+    restored.restore(restored.unpack([batch.content]))
     assert len(in_crowd(fresh, Suspicion.COHORT)) > CROWD / 3
 
 

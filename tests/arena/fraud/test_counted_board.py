@@ -14,7 +14,7 @@ from arena.battles.store import BattleStore, Draw
 from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Account, Voters
 from arena.database import Database
-from arena.fraud.eligibility import make_official, settle_official
+from arena.fraud.eligibility import choose_first_official, make_official
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG
 from arena.items.fact_store import FactStore
 from arena.items.ingest import Ingest
@@ -59,7 +59,7 @@ class Arena:
         left, right = self.coin.sample((winner, loser), 2)
         codes = self.models[left], self.models[right]
         draw = Draw(item, *codes, *(self.answers[item, code] for code in codes))
-        battle = self.store.serve(voter, lambda _: draw, comes_back=lambda *_: False)
+        battle = self.store.serve(voter, lambda _: draw, may_come_back=lambda *_: False)
         assert battle
         self.store.vote(voter, battle.token, "a" if left == winner else "b", "1")
         self.store.reveal(voter, battle.token)
@@ -149,7 +149,7 @@ def test_the_page_says_whose_votes_a_board_has_and_how_many_of_all(arena):
 def test_the_official_board_opens_first_and_stands_beside_judges_boards(arena):
     arena.honest(6, 12)
     arena.rig(15, 10)
-    settle_official(arena.database, LOGGED_IN, "everyone")
+    choose_first_official(arena.database, LOGGED_IN, "everyone")
     leaderboard = Leaderboard(arena.database, VoteTable(arena.database), LOGGED_IN)
     people = PeoplesBoards(leaderboard, arena.database)
     assert leaderboard.choose("test", "single").key == EVERYONE
@@ -176,7 +176,7 @@ def votes_in(answer: httpx.Response) -> int:
 def test_downloads_are_of_the_board_that_is_asked_for(arena):
     arena.honest(2, 3)
     arena.rig(1, 4)
-    settle_official(arena.database, LOGGED_IN, "everyone")
+    choose_first_official(arena.database, LOGGED_IN, "everyone")
     client = downloads(arena.database, LOGGED_IN)
     asked = {
         votes: client.get(f"/boards/board.csv?source=test{votes}")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from arena.fraud.crowds import crowds, stands_out
-from arena.fraud.detectors import OF_CROWD, Suspicion, VoterChoices
+from arena.fraud.detectors import CROWD_REASONS, Suspicion, VoterChoices
 from arena.fraud.review import review
 from perf.fraud import (
     CROWD_MODELS,
@@ -98,9 +98,9 @@ def test_a_crowd_of_haters_is_found():
 def test_doubtful_voters_of_a_crowd_are_flagged_for_its_model_alone():
     whole, _ = one_network(60)
     flags = review(whole, CROWD_MODELS, ())
-    doubtful = {flag.voter for flag in flags if flag.reason in OF_CROWD}
-    wholly = {flag.voter for flag in flags if flag.reason not in OF_CROWD}
-    assert {flag.reason for flag in flags if flag.reason in OF_CROWD} == {Suspicion.CROWD_FOR}
+    doubtful = {flag.voter for flag in flags if flag.reason in CROWD_REASONS}
+    wholly = {flag.voter for flag in flags if flag.reason not in CROWD_REASONS}
+    assert {flag.reason for flag in flags if flag.reason in CROWD_REASONS} == {Suspicion.CROWD_FOR}
     assert doubtful and not doubtful & wholly
 
 

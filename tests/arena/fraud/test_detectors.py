@@ -10,11 +10,11 @@ from arena.fraud.detectors import (
     Suspicion,
     VoterChoices,
     evidence,
-    hasty,
-    inattentive,
-    odds_of,
+    hasty_flags,
+    inattentive_flags,
+    log_odds,
     odds_with_taste,
-    one_sided,
+    one_sided_flags,
     taste_of_voters,
 )
 from arena.ratings.bradley_terry import bradley_terry
@@ -95,7 +95,9 @@ def test_a_choice_against_all_odds_is_weighed():
     )
     for against in (30, 60, 600):
         assert np.isfinite(odds_with_taste(odd, np.full(30, -float(against)), 1.0)).all()
-    assert set(odds_of(odd, np.linspace(1000.0, -1000.0, 20))) == {-30.0}, "no odds are without end"
+    assert set(log_odds(odd, np.linspace(1000.0, -1000.0, 20))) == {-30.0}, (
+        "no odds are without end"
+    )
 
 
 def test_nobody_is_odd_alone():
@@ -139,7 +141,7 @@ def test_a_busy_voters_taste_is_known_at_last(monkeypatch):
     choices = drawn(np.random.default_rng(3), 600, 0, 600, taste=1.0)
     odds = STRENGTHS[choices.a] - STRENGTHS[choices.b]
     learning = odds_with_taste(choices, odds, 1.0)
-    monkeypatch.setattr(detectors, "_LEARNT", 400)
+    monkeypatch.setattr(detectors, "_LEARNT_CHOICES", 400)
     learnt = odds_with_taste(choices, odds, 1.0)
     assert (learnt[:400] == learning[:400]).all() and np.abs(learnt - learning).max() < 1
     assert np.corrcoef(learnt[400:], learning[400:])[0, 1] > 0.98
@@ -257,14 +259,14 @@ def test_one_side_is_a_habit_beyond_what_coins_do():
     chose_a = np.concatenate(
         [np.ones(10), np.ones(11), np.arange(100) < 66, np.arange(100) < 67]
     ).astype(bool)
-    assert [(one.voter, one.reason) for one in one_sided(voter, chose_a)] == [
+    assert [(one.voter, one.reason) for one in one_sided_flags(voter, chose_a)] == [
         (2, Suspicion.ONE_SIDED),
         (4, Suspicion.ONE_SIDED),
     ]
-    assert one_sided(voter, ~chose_a) == one_sided(voter, chose_a), "either side"
+    assert one_sided_flags(voter, ~chose_a) == one_sided_flags(voter, chose_a), "either side"
     coins = np.random.default_rng(6)
     many = np.repeat(np.arange(10_000), 50)
-    assert len(one_sided(many, coins.random(len(many)) < 0.5)) <= 25, (
+    assert len(one_sided_flags(many, coins.random(len(many)) < 0.5)) <= 25, (
         "one in a thousand, with some luck"
     )
 
@@ -272,22 +274,22 @@ def test_one_side_is_a_habit_beyond_what_coins_do():
 def test_haste_is_a_habit_in_more_than_half_of_ten_choices():
     voter = np.repeat([1, 2, 3], [9, 10, 10])
     seconds = np.concatenate([np.zeros(9), np.arange(10) // 6 * 24.1, np.arange(10) // 5 * 24.1])
-    assert hasty(voter, seconds, np.full(29, 100)) == [Flag(2, Suspicion.HASTY, None, 0.6)]
+    assert hasty_flags(voter, seconds, np.full(29, 100)) == [Flag(2, Suspicion.HASTY, None, 0.6)]
 
 
 def test_who_fails_three_of_the_last_ten_check_items_does_not_pass():
     voter = np.array([1] * 12 + [2] * 12 + [3] * 3)
     wrong = np.array([True] * 2 + [False] * 7 + [True] * 3 + [True] * 4 + [False] * 8 + [True] * 3)
-    failed = [(one.voter, one.reason, one.strength) for one in inattentive(voter, wrong)]
+    failed = [(one.voter, one.reason, one.strength) for one in inattentive_flags(voter, wrong)]
     assert failed == [(1, Suspicion.INATTENTIVE, 0.3), (3, Suspicion.INATTENTIVE, 1.0)]
 
 
 def test_no_habits_without_choices():
     nobody, none = np.zeros(0, int), np.zeros(0, bool)
     assert (
-        one_sided(nobody, none)
-        == hasty(nobody, np.zeros(0), nobody)
-        == inattentive(nobody, none)
+        one_sided_flags(nobody, none)
+        == hasty_flags(nobody, np.zeros(0), nobody)
+        == inattentive_flags(nobody, none)
         == []
     )
 

@@ -14,8 +14,8 @@ from arena.database import Database, now
 from arena.fraud.eligibility import (
     MOST_GUESTS,
     VoteEligibility,
+    choose_first_official,
     official_board,
-    settle_official,
 )
 from arena.fraud.flags import voter_marks
 from arena.items.ingest import Ingest
@@ -65,7 +65,7 @@ class Arena:
         votes = self.votes.read().votes
         with self.database.read() as connection:
             marks = voter_marks(connection, who)
-        return set(values(votes, "battle")[marks.counting(votes)].tolist())
+        return set(values(votes, "battle")[marks.counted_mask(votes)].tolist())
 
 
 def test_everyones_votes_count_unless_the_operator_says_otherwise(arena):
@@ -122,7 +122,7 @@ def test_a_voter_is_told_whether_votes_count(arena, who):
     eligibility = VoteEligibility(arena.database, who)
     guest = arena.store.voter("guest")
     person = arena.voters.log_in(Account("1", "anna"), "guest", "fresh")
-    told = [eligibility.counts(voter) for voter in (guest, person)]
+    told = [eligibility.does_count(voter) for voter in (guest, person)]
     assert (
         told
         == {
@@ -143,20 +143,20 @@ def official(database: Database, who: CountSettings = LOGGED_IN) -> BoardVoters:
 
 
 def test_a_new_database_opens_with_the_board_it_is_made_with(database):
-    settle_official(database, LOGGED_IN, "counted")
-    settle_official(database, LOGGED_IN, "everyone")  # a later start elsewhere
+    choose_first_official(database, LOGGED_IN, "counted")
+    choose_first_official(database, LOGGED_IN, "everyone")  # a later start elsewhere
     assert official(database) == "counted"
 
 
 def test_the_environment_wins_over_the_database(database):
-    settle_official(database, LOGGED_IN, "counted")
+    choose_first_official(database, LOGGED_IN, "counted")
     assert official(database, replace(LOGGED_IN, official="everyone")) == "everyone"
     assert official(database, EVERYONE) == "everyone", "there is one board"
 
 
 def test_a_restart_without_counts_keeps_the_board_that_counts_named(arena):
     arena.vote("guest")
-    settle_official(arena.database, replace(LOGGED_IN, official="counted"), "everyone")
+    choose_first_official(arena.database, replace(LOGGED_IN, official="counted"), "everyone")
     assert official(arena.database) == "counted"
 
 

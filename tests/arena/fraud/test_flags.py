@@ -13,17 +13,17 @@ from arena.__main__ import main
 from arena.admin.public_export import write_export
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore, Draw
-from arena.battles.tables import BATTLE, CHOSEN, SEAT
+from arena.battles.tables import BATTLE, HAS_CHOICE, SEAT
 from arena.battles.vote_table import VoteTable
 from arena.database import Database, counter
-from arena.fraud.detectors import CHECKS, FAILED, Suspicion
+from arena.fraud.detectors import CHECKS, FAILED_CHECKS, Suspicion
 from arena.fraud.flags import COUNTED_FLAG, FLAGS_VERSION, FlagRow, FlagService, raised_flags
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, BoardKey
 from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import EVERYONE, Leaderboard
-from arena.live.store import Answered, LiveStore, Opening
+from arena.live.store import LiveStore, Opening, TurnAnswers
 from arena.seats.seats import SeatStore
 from arena.settings import CountSettings
 from arena.types import RIGHT, UNRELATED, Battle, Names
@@ -54,7 +54,7 @@ class Voters:
         answers = {one.model: one.answer for one in self.items.bank().items[item].contestants}
         left, right = self.models[a], self.models[b]
         these = Draw(item, left, right, answers[left], answers[right])
-        battle = self.store.serve(voter, lambda _: these, seat=seat, comes_back=lambda *_: False)
+        battle = self.store.serve(voter, lambda _: these, seat=seat, may_come_back=lambda *_: False)
         assert battle
         return self.store.reveal(voter, self.store.vote(voter, battle.token, choice, "1").token)
 
@@ -177,7 +177,7 @@ def test_flags_are_raised_and_nothing_is_deleted(bank, leaderboard):
     assert row.left_out and row.strength > 3 and row.raised_at.tzinfo
     assert flags(bank).keys() == {voter}
     with bank.read() as connection:
-        assert connection.scalar(select(func.count()).where(CHOSEN)) == 250
+        assert connection.scalar(select(func.count()).where(HAS_CHOICE)) == 250
 
 
 def test_one_weak_reason_leaves_nobody_out_and_two_do(bank):
@@ -224,12 +224,12 @@ def test_a_flag_goes_when_its_reason_does(bank):
     checks(bank)
     clear(bank)
     voters = Voters(bank)
-    voter = fail_checks(voters, "late riser", FAILED)
+    voter = fail_checks(voters, "late riser", FAILED_CHECKS)
     flag_service = FlagService(bank, EVERYONE, VoteTable(bank))
     flag_service.look()
     (row,) = (row for row in rows(bank) if row.voter == voter)
     assert (row.reason, row.strength, row.left_out) == (Suspicion.INATTENTIVE, 1.0, True)
-    fail_checks(voters, "late riser", 0, passed=CHECKS, first=FAILED)
+    fail_checks(voters, "late riser", 0, passed=CHECKS, first=FAILED_CHECKS)
     flag_service.look()
     assert voter not in flags(bank) and version(bank) == 2
 
@@ -244,7 +244,7 @@ def test_what_a_voter_is_flagged_for_is_measured_on_each_board_by_itself(bank):
         for number in range(8):
             battle = live.begin(voter, Opening("What?", 1))
             a, b = ("m1", "m2") if number % 2 else ("m2", "m1")
-            live.answer(battle.id, Answered(Names(a, b), Names("x", "y"), False, False))
+            live.answer(battle.id, TurnAnswers(Names(a, b), Names("x", "y"), False, False))
             live.vote(voter, battle.token, "b" if number % 2 else "a", "terms")
     FlagService(bank, EVERYONE, VoteTable(bank)).look()
     assert flags(bank) == {}
@@ -311,7 +311,7 @@ def test_a_board_whose_only_votes_are_flagged_says_so(bank, leaderboard):
     shown(leaderboard)
     live = LiveStore(bank)
     battle = live.begin(voter, Opening("What?", 1))
-    live.answer(battle.id, Answered(Names("m1", "m2"), Names("x", "y"), False, False))
+    live.answer(battle.id, TurnAnswers(Names("m1", "m2"), Names("x", "y"), False, False))
     live.reveal(voter, live.vote(voter, battle.token, "a", "terms").token)
     choice = leaderboard.choose("Own pictures, answered live", "single")
     html = opening_html(leaderboard.board(choice.key), choice, models=2, vote="/own")
@@ -465,7 +465,7 @@ def test_who_fails_check_items_is_left_out(bank, leaderboard):
     clear(bank)
     checks(bank)
     voters = Voters(bank)
-    voter = fail_checks(voters, "careless", FAILED, passed=4)
+    voter = fail_checks(voters, "careless", FAILED_CHECKS, passed=4)
     voters.vote(voter, 1, "m1", "m2", "a")
     board = shown(leaderboard)
     assert (board.votes, board.left_out.voters, board.left_out.flagged) == (220, 1, 1)

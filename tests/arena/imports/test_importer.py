@@ -22,12 +22,12 @@ from arena.formats.native import STEREOSCOPE
 from arena.formats.registry import FORMATS, read, write
 from arena.imports import importer
 from arena.imports.importer import (
-    Imported,
+    ImportCounts,
     ImportedVotesError,
     ImportRequest,
     VoteImporter,
 )
-from arena.imports.ranked_votes import ranked
+from arena.imports.ranked_votes import rankable_battles
 from arena.imports.tables import (
     IMPORTED_ROW,
     IMPORTED_SOURCE,
@@ -129,10 +129,12 @@ def short_portions(monkeypatch) -> None:
 @pytest.mark.locks_or_dialect
 def test_the_same_file_twice_adds_nothing(bank, imports, short_portions):
     first = battles(PORTION + 50)
-    assert imports.add(first, ImportRequest("elsewhere")) == Imported(votes=PORTION + 50)
-    assert imports.add(first, ImportRequest("elsewhere")) == Imported(known=PORTION + 50)
+    assert imports.add(first, ImportRequest("elsewhere")) == ImportCounts(votes=PORTION + 50)
+    assert imports.add(first, ImportRequest("elsewhere")) == ImportCounts(known=PORTION + 50)
     longer = votes_of(*first.votes(), Vote("m1", "y", "tie", conversation="new"))
-    assert imports.add(longer, ImportRequest("elsewhere")) == Imported(votes=1, known=PORTION + 50)
+    assert imports.add(longer, ImportRequest("elsewhere")) == ImportCounts(
+        votes=1, known=PORTION + 50
+    )
     assert imports.add(first, ImportRequest("another")).votes == PORTION + 50
     assert counted(bank) == [2 * PORTION + 101] * 2
 
@@ -142,34 +144,36 @@ def test_votes_that_nothing_tells_apart_are_all_counted_and_files_of_them_kept_a
     same = Vote("m1", "m2", "a")
     order = ImportRequest("frame")
     assert imports.add(votes_of(same, same, same), order).votes == 3
-    assert imports.add(votes_of(same, same, same), order) == Imported(known=3)
+    assert imports.add(votes_of(same, same, same), order) == ImportCounts(known=3)
     assert imports.add(votes_of(same, same), order).votes == 2, "another file, so other votes"
     logged = same._replace(time=5.0)
     assert imports.add(votes_of(logged, logged), order).votes == 2
-    assert imports.add(votes_of(logged, logged, logged), order) == Imported(votes=1, known=2), (
+    assert imports.add(votes_of(logged, logged, logged), order) == ImportCounts(votes=1, known=2), (
         "a log that grew"
     )
 
 
 def test_a_file_adds_nothing_when_more_or_fewer_of_its_votes_count(imports):
     frame = votes_of(Vote("m1", "m2", "a"), Vote("m1", "m1b", "a"), Vote("m1", "m2", "b"))
-    merged = ranked(frame, aliases={"m1b": "m1"})
+    merged = rankable_battles(frame, aliases={"m1b": "m1"})
     order = ImportRequest("frame")
-    assert imports.add(frame, order) == Imported(votes=3)
-    assert imports.add(merged, order) == Imported(known=3)
-    assert imports.add(merged, ImportRequest("merged")) == Imported(votes=2, others=1)
-    assert imports.add(frame, ImportRequest("merged")) == Imported(votes=1, known=2)
+    assert imports.add(frame, order) == ImportCounts(votes=3)
+    assert imports.add(merged, order) == ImportCounts(known=3)
+    assert imports.add(merged, ImportRequest("merged")) == ImportCounts(votes=2, others=1)
+    assert imports.add(frame, ImportRequest("merged")) == ImportCounts(votes=1, known=2)
 
 
 def test_a_file_and_its_copy_in_our_format_are_the_same_votes(imports, tmp_path):
     path = sample("fastchat-log", tmp_path)
-    assert imports.add(read(path), ImportRequest("log")) == Imported(votes=6, others=4)
+    assert imports.add(read(path), ImportRequest("log")) == ImportCounts(votes=6, others=4)
     write(read(path), tmp_path / "ours.parquet")
-    assert imports.add(read(tmp_path / "ours.parquet"), ImportRequest("log")) == Imported(known=10)
+    assert imports.add(read(tmp_path / "ours.parquet"), ImportRequest("log")) == ImportCounts(
+        known=10
+    )
 
 
 def test_nothing_is_made_of_a_file_without_votes(bank, imports):
-    assert imports.add(votes_of(), ImportRequest("empty")) == Imported()
+    assert imports.add(votes_of(), ImportRequest("empty")) == ImportCounts()
     with bank.read() as connection:
         assert imported_sources(connection) == ()
 
@@ -189,9 +193,9 @@ def test_rows_of_an_import_that_was_cut_short_do_not_count(bank, leaderboard, sh
     with pytest.raises(DatabaseError, match="Not saved"):
         VoteImporter(bank).add(wrong, ImportRequest("there"))
     assert board_of(leaderboard, "there (imported)").votes == 50
-    assert VoteImporter(bank).add(battles(PORTION + 1, images=1), ImportRequest("cut")) == Imported(
-        votes=1, known=PORTION
-    )
+    assert VoteImporter(bank).add(
+        battles(PORTION + 1, images=1), ImportRequest("cut")
+    ) == ImportCounts(votes=1, known=PORTION)
     assert board_of(leaderboard, "cut (imported)").import_summary.votes > 0
 
 
@@ -235,8 +239,8 @@ def test_days_and_decimals_of_parquet_come_in(imports, tmp_path):
     rows = [{**CLEAN[0], "day": date(2024, 10, 20), "price": Decimal("0.10")}]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "votes.parquet")
     came = read(tmp_path / "votes.parquet")
-    assert imports.add(came, ImportRequest("days")) == Imported(votes=1)
-    assert imports.add(came, ImportRequest("days")) == Imported(known=1)
+    assert imports.add(came, ImportRequest("days")) == ImportCounts(votes=1)
+    assert imports.add(came, ImportRequest("days")) == ImportCounts(known=1)
 
 
 # What may not come in

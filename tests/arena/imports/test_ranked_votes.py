@@ -6,7 +6,7 @@ import pytest
 
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.registry import FORMATS, read, write
-from arena.imports.ranked_votes import AliasError, aliases_of, ranked
+from arena.imports.ranked_votes import AliasError, aliases_of, rankable_battles
 from tests.support.vote_samples import (
     CLEAN,
     COMPARIA,
@@ -78,7 +78,7 @@ NAMED_ITSELF = {
 def test_a_vote_on_an_answer_that_names_its_model_is_left_out_and_counted(tmp_path, layout):
     battles = read(put(tmp_path / "votes.jsonl", NAMED_ITSELF[layout]))
     assert len(battles) == 2
-    counted = ranked(battles)
+    counted = rankable_battles(battles)
     assert counted.rows == battles.rows[:1] and counted.others[-1].row == battles.rows[1]
     assert counted.notices == ("1 vote on an answer that names its model left out",)
 
@@ -91,16 +91,16 @@ def test_an_answer_may_name_models_and_judges_may_read_names(tmp_path):
         tmp_path / "votes.jsonl",
         [{**CLEAN[0], "conversation_a": topic}, {**CLEAN[0], "conversation_b": asked}],
     )
-    assert ranked(read(path)).notices == ()
+    assert rankable_battles(read(path)).notices == ()
     after = put(tmp_path / "turns.jsonl", [{**COMPARIA_TURNS[0], "full_conversation_a": later}])
-    assert ranked(read(after)).notices == (), "it named itself when the vote was cast"
+    assert rankable_battles(read(after)).notices == (), "it named itself when the vote was cast"
     battles = read(put(tmp_path / "visit.csv", [{**VISIT[0], "A": REVEALING}]))
     judged = Battles(
         battles.format,
         *columns_of(vote._replace(judge=True) for vote in battles.votes()),
         rows=battles.rows,
     )
-    assert len(ranked(judged)) == 1
+    assert len(rankable_battles(judged)) == 1
 
 
 def test_a_name_of_the_file_s_own_models_counts_unless_it_is_a_word(tmp_path):
@@ -114,23 +114,25 @@ def test_a_name_of_the_file_s_own_models_counts_unless_it_is_a_word(tmp_path):
             {**CLEAN[0], **names, "conversation_a": words},
         ],
     )
-    assert len(ranked(read(path))) == 1
+    assert len(rankable_battles(read(path))) == 1
 
 
 def test_names_in_view_are_left_out_until_they_are_asked_for(tmp_path):
     battles = read(put(tmp_path / "conv.json", LOG, lines=True))
-    counted = ranked(battles)
+    counted = rankable_battles(battles)
     assert (
         counted.notices[-1]
         == "3 votes with model names visible left out. To include them, add --named"
     )
     assert set(counted.blind) == {True} and len(counted) == 3
     assert [line.row for line in counted.lines()] == LOG, "each row stays in its place"
-    assert list(ranked(battles, with_names=True).votes()) == list(battles.votes())
+    assert list(rankable_battles(battles, with_names=True).votes()) == list(battles.votes())
     shown = put(tmp_path / "shown.json", [{**CLEAN[0], "anony": False, "conversation_a": TURNS}])
-    assert len(ranked(read(shown), with_names=True)) == 1, "who saw the names learns nothing new"
+    assert len(rankable_battles(read(shown), with_names=True)) == 1, (
+        "who saw the names learns nothing new"
+    )
     thumbs = [{**OPEN_WEBUI[0], "meta": {"arena": False}}, {**OPEN_WEBUI[0], "meta": {}}]
-    assert len(ranked(read(put(tmp_path / "feedback.json", thumbs)))) == 0
+    assert len(rankable_battles(read(put(tmp_path / "feedback.json", thumbs)))) == 0
 
 
 @pytest.mark.parametrize(
@@ -146,7 +148,7 @@ def test_names_in_view_are_left_out_until_they_are_asked_for(tmp_path):
 )
 @pytest.mark.parametrize("row", [CLEAN[0], WILDVISION[0]], ids=["clean-battles", "wildvision"])
 def test_a_duplicate_that_its_publisher_marks_is_left_out(tmp_path, row, tag, counts):
-    counted = ranked(read(put(tmp_path / "votes.jsonl", [{**row, "dedup_tag": tag}])))
+    counted = rankable_battles(read(put(tmp_path / "votes.jsonl", [{**row, "dedup_tag": tag}])))
     assert len(counted) == counts
     assert counted.notices == (("1 vote marked as duplicate by the file left out",) * (1 - counts))
 
@@ -156,9 +158,9 @@ def test_what_is_left_out_is_so_after_our_own_export_too(tmp_path):
     rows += [{**CLEAN[0], "conversation_a": TURNS}, {**CLEAN[0], "anony": False}]
     battles = read(put(tmp_path / "votes.json", rows))
     write(battles, tmp_path / "ours.jsonl")
-    counted = ranked(read(tmp_path / "ours.jsonl"))
+    counted = rankable_battles(read(tmp_path / "ours.jsonl"))
     assert len(counted) == 1
-    assert counted.notices == ranked(battles).notices and len(counted.notices) == 3
+    assert counted.notices == rankable_battles(battles).notices and len(counted.notices) == 3
     write(counted, tmp_path / "again.json", "clean-battles")
     assert read(tmp_path / "again.json").rows == battles.rows
 
@@ -177,7 +179,7 @@ SELF = {
 def test_a_model_against_itself_is_left_out_in_every_format(tmp_path, name):
     battles = read(put(tmp_path / "votes.jsonl", [SELF[name]] * 2))
     assert (battles.format, len(battles)) == (name, 2)
-    counted = ranked(battles)
+    counted = rankable_battles(battles)
     assert (len(counted), counted.notices) == (
         0,
         ("2 votes comparing a model with itself left out",),
@@ -197,7 +199,7 @@ def test_a_model_against_itself_is_left_out_in_every_format(tmp_path, name):
 )
 def test_names_that_differ_in_spelling_alone_are_named(names, alike):
     battles = battles_between(*((name, "other") for name in names))
-    counted = ranked(battles)
+    counted = rankable_battles(battles)
     assert len(counted.notices) == alike and counted.model_a == battles.model_a
     for notice in counted.notices:
         assert notice.startswith("Names that differ only in case, dashes or blanks: ")
@@ -206,13 +208,13 @@ def test_names_that_differ_in_spelling_alone_are_named(names, alike):
 
 def test_many_such_names_make_few_notices():
     battles = battles_between(*((f"model {n}", f"model-{n}") for n in range(30)))
-    notices = ranked(battles).notices
+    notices = rankable_battles(battles).notices
     assert len(notices) == 6 and notices[-1] == "The names of 25 more models differ only like this."
 
 
 def test_aliases_merge_models_and_what_they_make_a_model_against_itself(tmp_path):
     battles = battles_between(("GPT-4o", "x"), ("gpt-4o", "x"), ("gpt-4o", "GPT-4o"))
-    counted = ranked(battles, aliases=aliases_of(["gpt-4o=GPT-4o"]))
+    counted = rankable_battles(battles, aliases=aliases_of(["gpt-4o=GPT-4o"]))
     assert set(counted.model_a) == {"GPT-4o"} and len(counted) == 2
     assert counted.notices == ("1 vote comparing a model with itself left out",)
     for text, problem in (
@@ -223,7 +225,7 @@ def test_aliases_merge_models_and_what_they_make_a_model_against_itself(tmp_path
         ("x=x", "turns 'x' back into itself"),
     ):
         with pytest.raises(AliasError, match=problem):
-            ranked(battles, aliases=aliases_of([text]))
+            rankable_battles(battles, aliases=aliases_of([text]))
 
 
 def test_aliases_are_followed_and_may_not_contradict_each_other():
@@ -241,13 +243,13 @@ def test_an_answer_names_its_model_also_by_a_name_that_an_alias_replaces(tmp_pat
     reply = [{"role": "assistant", "content": "I am quxolotl-7b and here to help."}]
     row = {**CLEAN[0], "model_a": "quxolotl-7b", "conversation_a": reply}
     battles = read(put(tmp_path / "votes.jsonl", [CLEAN[0], row]))
-    assert len(ranked(battles, aliases={"quxolotl-7b": "new-7b"})) == 1
+    assert len(rankable_battles(battles, aliases={"quxolotl-7b": "new-7b"})) == 1
 
 
 def test_cells_that_pandas_wrote_as_python_are_read(tmp_path):
     duplicate = {**CLEAN[0], "dedup_tag": str({"high_freq": True, "sampled": False})}
     revealing = {**CLEAN[0], "dedup_tag": "{'sampled': True}", "conversation_a": str(TURNS)}
-    counted = ranked(read(put(tmp_path / "votes.csv", [duplicate, revealing])))
+    counted = rankable_battles(read(put(tmp_path / "votes.csv", [duplicate, revealing])))
     assert counted.notices[-2:] == (
         "1 vote marked as duplicate by the file left out",
         "1 vote on an answer that names its model left out",

@@ -63,7 +63,7 @@ def test_items_are_alike_by_their_first_picture_or_as_near_copies(database):
 
 def test_imported_pictures_are_known_by_their_look(database, tmp_path):
     bank = ItemBank(database)
-    ItemImporter(Ingest(database), bank, PictureStore(tmp_path / "pictures")).demo()
+    ItemImporter(Ingest(database), bank, PictureStore(tmp_path / "pictures")).import_demo()
     looks = [picture.look for picture in bank.kept_pictures().values()]
     assert all(len(look or "") == 16 for look in looks)
 

@@ -37,7 +37,7 @@ def test_the_operators_word_comes_before_the_card_and_the_card_before_the_hub(st
     assert known(store) == HUB
     store.take_cards([card(organisation="of the card", licence="gpl-3.0")])
     assert known(store) == {**HUB, "organisation": "of the card", "licence": "gpl-3.0"}
-    store.state({"m1": StatedFacts(organisation="of the file", parameters="8B")})
+    store.replace_stated({"m1": StatedFacts(organisation="of the file", parameters="8B")})
     stated = {"organisation": "of the file", "parameters": "8000000000", "licence": "gpl-3.0"}
     assert known(store) == {**HUB, **stated}
     sources = {field: fact.source for field, fact in store.snapshot().of("m1").facts.items()}
@@ -47,7 +47,7 @@ def test_the_operators_word_comes_before_the_card_and_the_card_before_the_hub(st
         "licence": "card",
         "repository": "operator",
     }
-    store.state({"m1": StatedFacts()})
+    store.replace_stated({"m1": StatedFacts()})
     store.take_cards([])
     assert known(store) == HUB, "a source without a fact uncovers the next; the link stays"
     store.unlink(store.find("m1"))
@@ -62,12 +62,14 @@ def test_a_card_brings_its_prices_and_its_repository(store):
     version = store.snapshot().version
     store.take_cards([weights])
     assert store.snapshot().version == version, "the same cards change nothing"
-    (model,) = store.unread(date_of_the_hub := store.by_model()["m1"].facts["repository"].read_at)
+    (model,) = store.unread_models(
+        date_of_the_hub := store.by_model()["m1"].facts["repository"].read_at
+    )
     assert model.repository == "a/b" and date_of_the_hub
     store.keep_hub_facts(model, HUB)
-    assert known(store)["organisation"] == "of the Hub" and not store.unread(date_of_the_hub)
+    assert known(store)["organisation"] == "of the Hub" and not store.unread_models(date_of_the_hub)
     store.take_cards([ModelCard("m1", "local", "c/d", revision="0" * 40)])
-    assert [model.repository for model in store.unread(date_of_the_hub)] == ["c/d"]
+    assert [model.repository for model in store.unread_models(date_of_the_hub)] == ["c/d"]
     store.take_cards([])
     assert known(store) == {}, "nobody links it to the Hub any more"
 
@@ -90,17 +92,17 @@ def test_a_routers_price_has_its_day_and_comes_before_the_cards(store, database,
 
 
 def test_facts_follow_a_model_to_its_new_name(store, database):
-    store.state({"m1": StatedFacts(licence="mit")})
+    store.replace_stated({"m1": StatedFacts(licence="mit")})
     assert known(store)
     Ingest(database).rename("m1", "shown")
-    store._checked = 0.0
+    store._checked_at = 0.0
     assert known(store, "shown") == {"licence": "mit"} and known(store, "m1") == {}
 
 
 def test_a_model_that_is_not_here_changes_nothing(store):
     stated = {"m1": StatedFacts(licence="mit"), "nobody": StatedFacts()}
     with pytest.raises(FactError, match="There's no model named 'nobody'. To see the models"):
-        store.state(stated)
+        store.replace_stated(stated)
     assert known(store) == {}
 
 

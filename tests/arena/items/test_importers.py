@@ -15,7 +15,7 @@ from PIL import Image
 
 from arena.io.images import PictureStore
 from arena.io.tables import RowsError
-from arena.items.importers import ItemImporter, _rights
+from arena.items.importers import ItemImporter, _visit_rights
 from arena.items.ingest import Changes, IngestError
 from arena.items.store import ItemBank
 from arena.server.change_log import ChangeLog
@@ -49,7 +49,7 @@ def test_a_folder_brings_items_pictures_captions_references_and_credit(bench):
         },
         {"images": ["./red.png"]},
     )
-    report = bench.importer.folder(folder, "mine")
+    report = bench.importer.import_folder(folder, "mine")
     assert report.changes == Changes(items_new=2, answers_new=3, pictures_new=3)
     assert (report.left_out, report.problems) == (0, ())
     item = bench.shown()[0]
@@ -69,9 +69,9 @@ def test_a_folder_brings_items_pictures_captions_references_and_credit(bench):
 
 @on_sqlite
 def test_an_image_is_known_by_its_bytes_not_by_its_name(bench):
-    bench.importer.folder(bench.items({}), "mine")
+    bench.importer.import_folder(bench.items({}), "mine")
     (bench.files / "red.png").rename(bench.files / "renamed.png")
-    report = bench.importer.folder(bench.items({"images": ["renamed.png"]}), "mine")
+    report = bench.importer.import_folder(bench.items({"images": ["renamed.png"]}), "mine")
     assert report.changes == Changes(items_known=1)
 
 
@@ -79,19 +79,21 @@ def test_the_same_folder_again_changes_nothing(bench):
     folder = bench.items(
         {"answers": {"m1": "one"}}, {"instruction": "And this?", "reference": "yes"}
     )
-    bench.importer.folder(folder, "mine")
+    bench.importer.import_folder(folder, "mine")
     before, kept = (
         contents(bench.database),
         {path: path.stat().st_mtime_ns for path in bench.kept.iterdir()},
     )
-    assert bench.importer.folder(folder, "mine").changes == Changes(items_known=2, answers_known=2)
+    assert bench.importer.import_folder(folder, "mine").changes == Changes(
+        items_known=2, answers_known=2
+    )
     assert contents(bench.database) == before
     assert {path: path.stat().st_mtime_ns for path in bench.kept.iterdir()} == kept
 
 
 def test_a_corrected_folder_corrects_what_is_told_of_known_items(bench):
     told = {"captions": ["a blue one"], "credit": "Ann", "licence": "CC-BY-4.0"}
-    bench.importer.folder(bench.items(told, {"instruction": "And this?", **told}), "mine")
+    bench.importer.import_folder(bench.items(told, {"instruction": "And this?", **told}), "mine")
     running = ItemBank(bench.database)
     running.CHECK_SECONDS = 0
     version = running.bank().version
@@ -101,7 +103,7 @@ def test_a_corrected_folder_corrects_what_is_told_of_known_items(bench):
     corrected = bench.items(
         {"captions": ["a red one"], "licence": "CC0"}, {"instruction": "And this?", **told}
     )
-    assert bench.importer.folder(corrected, "mine").changes == Changes(
+    assert bench.importer.import_folder(corrected, "mine").changes == Changes(
         items_known=2, items_corrected=1
     )
     images = [
@@ -115,38 +117,38 @@ def test_a_corrected_folder_corrects_what_is_told_of_known_items(bench):
     assert [(line["table"], line["row"]["caption"], line["row"]["licence"]) for line in copied] == [
         ("image", "a red one", "CC0")
     ]
-    assert bench.importer.folder(corrected, "mine").changes == Changes(items_known=2)
+    assert bench.importer.import_folder(corrected, "mine").changes == Changes(items_known=2)
 
 
 def test_of_rows_of_one_item_the_first_is_told_however_often_they_come(bench):
     folder = bench.items({"credit": "Ann"}, {"credit": "Bob", "family": "Taste"})
     for _ in range(2):
-        assert bench.importer.folder(folder, "mine").changes.items_corrected == 0
+        assert bench.importer.import_folder(folder, "mine").changes.items_corrected == 0
         (item,) = bench.shown()
         assert (item.images[0].credit, item.family) == ("Ann", "Color")
 
 
 def test_another_family_of_a_known_item_is_refused(bench):
-    bench.importer.folder(bench.items({}), "mine")
+    bench.importer.import_folder(bench.items({}), "mine")
     before = contents(bench.database)
     with pytest.raises(IngestError, match=r"'What\?'.* has votes under the family 'Color'"):
-        bench.importer.folder(bench.items({"credit": "Ann", "family": "Taste"}), "mine")
+        bench.importer.import_folder(bench.items({"credit": "Ann", "family": "Taste"}), "mine")
     assert contents(bench.database) == before
 
 
 @on_sqlite
 def test_a_lost_picture_is_kept_again_by_importing_again(bench):
     folder = bench.items({})
-    bench.importer.folder(folder, "mine")
+    bench.importer.import_folder(folder, "mine")
     for path in bench.kept.iterdir():
         path.unlink()
-    bench.importer.folder(folder, "mine")
+    bench.importer.import_folder(folder, "mine")
     (image,) = bench.shown()[0].images
     assert image.sha256 and PictureStore(bench.kept).has(image.sha256)
 
 
 def test_an_address_waits_for_its_host(bench):
-    bench.importer.folder(
+    bench.importer.import_folder(
         bench.items({"images": ["https://images.example.org/a%20b.png?x=1"]}), "mine"
     )
     assert bench.shown() == []
@@ -157,7 +159,7 @@ def test_an_address_waits_for_its_host(bench):
 @on_sqlite
 def test_pictures_are_stripped_and_bounded(bench):
     bench.picture("wide.png", size=(4000, 3000))
-    bench.importer.folder(bench.items({"images": ["wide.png"]}), "mine")
+    bench.importer.import_folder(bench.items({"images": ["wide.png"]}), "mine")
     (image,) = bench.shown()[0].images
     path = PictureStore(bench.kept).path(f"{image.sha256}.{image.suffix}")
     assert path
@@ -174,9 +176,9 @@ def test_progress_is_shown_over_every_row(bench):
             seen.append(title)
             yield member
 
-    ItemImporter(bench.ingest, ItemBank(bench.database), PictureStore(bench.kept), watch).folder(
-        bench.items({}, {"instruction": "2"}, {"instruction": "3"}), "mine"
-    )
+    ItemImporter(
+        bench.ingest, ItemBank(bench.database), PictureStore(bench.kept), watch
+    ).import_folder(bench.items({}, {"instruction": "2"}, {"instruction": "3"}), "mine")
     assert seen == ["items"] * 3
 
 
@@ -224,11 +226,11 @@ def test_a_wrong_last_row_is_named_and_nothing_comes_in(bench, row, problem):
     bench.picture("../outside.png")
     (bench.files / "link.png").symlink_to(bench.files.parent / "outside.png")
     (bench.files / "loop.png").symlink_to("loop.png")
-    bench.importer.folder(bench.items({"answers": {"m1": "here before"}}), "mine")
+    bench.importer.import_folder(bench.items({"answers": {"m1": "here before"}}), "mine")
     before = contents(bench.database)
     good = {"instruction": "A new one", "answers": {"m9": "text"}}
     with pytest.raises(RowsError, match=f"(?s)^items.jsonl, row 3.*{problem}") as caught:
-        bench.importer.folder(bench.items({}, good, {"instruction": "Wrong"} | row), "mine")
+        bench.importer.import_folder(bench.items({}, good, {"instruction": "Wrong"} | row), "mine")
     assert "\n" not in str(caught.value)
     assert contents(bench.database) == before
 
@@ -239,7 +241,7 @@ def test_every_wrong_row_is_named_at_once(bench):
     bench.picture("long.png", size=(20, 30_000))
     wrong = [{"images": [name]} for name in ("page.png", "red.png", "long.png", "nowhere.png")]
     with pytest.raises(RowsError) as caught:
-        bench.importer.folder(bench.items(*wrong), "mine")
+        bench.importer.import_folder(bench.items(*wrong), "mine")
     assert re.fullmatch(
         r"items.jsonl, row 1, column 'images': names the image 'page.png': This file is a web page.*; "
         r"row 3, column 'images': names the image 'long.png': .*20 x 30000 pixels. is too long .*; "
@@ -247,22 +249,22 @@ def test_every_wrong_row_is_named_at_once(bench):
         str(caught.value),
     )
     with pytest.raises(RowsError) as caught:
-        bench.importer.folder(bench.items(*wrong[:1] * 99), "mine")
+        bench.importer.import_folder(bench.items(*wrong[:1] * 99), "mine")
     told = str(caught.value)
     assert told.count("'page.png'") == 10 and told.endswith("weren't checked")
 
 
 def test_another_answer_than_the_items_brought_is_given_as_it_was_or_left_out(bench):
-    bench.importer.folder(bench.items({"answers": {"m1": "one"}}), "mine")
+    bench.importer.import_folder(bench.items({"answers": {"m1": "one"}}), "mine")
     refused = r"\('What\?'\).*can't be withdrawn\. Put the earlier answer into the file, or leave the item out\.$"
     with pytest.raises(IngestError, match=refused):
-        bench.importer.folder(
+        bench.importer.import_folder(
             bench.items({"answers": {"m1": "two"}}, {"instruction": "New"}), "mine"
         )
     new = {"instruction": "New"}
-    assert bench.importer.folder(bench.items(new), "mine").changes.items_new == 1
+    assert bench.importer.import_folder(bench.items(new), "mine").changes.items_new == 1
     assert (
-        bench.importer.folder(
+        bench.importer.import_folder(
             bench.items({"answers": {"m1": "one"}}, new), "mine"
         ).changes.answers_known
         == 1
@@ -270,24 +272,26 @@ def test_another_answer_than_the_items_brought_is_given_as_it_was_or_left_out(be
 
 
 def test_another_answer_than_a_predictions_file_brought_comes_in_once_that_is_withdrawn(bench):
-    bench.importer.folder(bench.items({}), "mine")
-    bench.importer.answers(
+    bench.importer.import_folder(bench.items({}), "mine")
+    bench.importer.import_answers(
         bench.csv("old.csv", ["instruction", "image", "m1 prediction"], ["What?", "red.png", "one"])
     )
     folder = bench.items({"answers": {"m1": "two"}})
     with pytest.raises(
         IngestError, match=r"`items withdraw old.csv`\), or put the earlier answer into the file"
     ):
-        bench.importer.folder(folder, "mine")
+        bench.importer.import_folder(folder, "mine")
     bench.ingest.withdraw("old.csv")
-    assert bench.importer.folder(folder, "mine").changes == Changes(items_known=1, answers_new=1)
+    assert bench.importer.import_folder(folder, "mine").changes == Changes(
+        items_known=1, answers_new=1
+    )
 
 
 def test_rows_that_give_an_item_two_answers_of_one_model_are_told_so(bench):
     with pytest.raises(
         IngestError, match=r"rows have two different answers from 'm1' to the item .*Keep one"
     ):
-        bench.importer.folder(
+        bench.importer.import_folder(
             bench.items({"answers": {"m1": "one"}}, {"answers": {"m1": "two"}}), "mine"
         )
 
@@ -321,7 +325,7 @@ def test_the_command_tells_which_keys_are_not_read(bench, tmp_path):
         "\nKeys that weren't read: 'license', 'category'. A line can have instruction, family, images, captions,"
         in told
     )
-    assert bench.importer.demo().unread == (), "our own files have no others"
+    assert bench.importer.import_demo().unread == (), "our own files have no others"
 
 
 @pytest.mark.parametrize(
@@ -338,7 +342,7 @@ def test_a_folder_without_a_readable_list_is_named(bench, content, problem):
     if content is not None:
         (bench.files / "items.jsonl").write_bytes(content)
     with pytest.raises(RowsError, match=f"items.jsonl.*{problem}"):
-        bench.importer.folder(bench.files, "mine")
+        bench.importer.import_folder(bench.files, "mine")
     assert contents(bench.database)["item"] == []
 
 
@@ -403,7 +407,7 @@ def test_a_folder_of_images_is_read_as_items(bench, files, pictures):
         path.write_text(content, "utf-8")
         for picture, colour in zip(BOTH, ("red", "blue"), strict=True):
             bench.picture(path.parent.relative_to(bench.files) / picture, colour)
-    assert bench.importer.folder(bench.files, "mine").changes.items_new == 1
+    assert bench.importer.import_folder(bench.files, "mine").changes.items_new == 1
     (item,) = bench.shown()
     keys = [hashlib.sha256((path.parent / name).read_bytes()).hexdigest() for name in pictures]
     assert (item.instruction, item.key) == ("What?", item_key("What?", keys))
@@ -418,7 +422,7 @@ def test_what_a_table_tells_of_its_images_is_read(bench):
     row = [json.dumps(BOTH), "Which?", '["a red one", "a blue one"]', "CC0", answers, "Red.", "Ann"]
     one = ['["red.png"]', "[What?", '["red"]', "[CC0]", "", "", ""]
     bench.csv("metadata.csv", [*header, "split"], [*row, "train"], [*one, "train"])
-    report = bench.importer.folder(bench.files, "mine")
+    report = bench.importer.import_folder(bench.files, "mine")
     assert report.changes == Changes(items_new=2, answers_new=3, pictures_new=3)
     assert report.unread == ("split",)
     first, second = bench.shown()
@@ -443,7 +447,7 @@ def test_a_single_image_column_of_a_parquet_file_is_read(bench, place, kind):
     path = bench.files / place
     path.parent.mkdir(exist_ok=True)
     parquet.write_table(pyarrow.Table.from_pylist([{"image": cell, **ROW, "captions": None}]), path)
-    assert bench.importer.folder(bench.files, "mine").changes.items_new == 1
+    assert bench.importer.import_folder(bench.files, "mine").changes.items_new == 1
     (item,) = bench.shown()
     assert item.key == item_key("What?", [hashlib.sha256(data).hexdigest()])
 
@@ -469,12 +473,12 @@ def test_a_file_is_found_in_either_form_of_its_name(bench, on_disk, in_file):
     assert on_disk != in_file or COMPOSED != DECOMPOSED
     (bench.files / on_disk).parent.mkdir()
     bench.picture(on_disk)
-    bench.importer.folder(bench.items({"images": [in_file]}), "mine")
+    bench.importer.import_folder(bench.items({"images": [in_file]}), "mine")
     for number, name in enumerate((COMPOSED, DECOMPOSED)):
         answers = bench.csv(
             f"{number}.csv", ["instruction", "image", f"m{number} prediction"], ["What?", name, "x"]
         )
-        assert bench.importer.answers(answers).changes.answers_new == 1
+        assert bench.importer.import_answers(answers).changes.answers_new == 1
     assert bench.answers() == {"What?": {"m0": "x", "m1": "x"}}
 
 
@@ -486,7 +490,7 @@ def data_url(content: bytes, head: str = "data:image/png;base64") -> str:
 def test_a_data_url_is_the_picture_that_it_holds(bench):
     data = (bench.files / "red.png").read_bytes()
     rows = ({"image": data_url(data)}, {"instruction": "And?", "images": [data_url(data)]})
-    bench.importer.folder(bench.items(*({"images": None, **row} for row in rows)), "mine")
+    bench.importer.import_folder(bench.items(*({"images": None, **row} for row in rows)), "mine")
     assert {item.key for item in bench.shown()} == {
         item_key(text, [hashlib.sha256(data).hexdigest()]) for text in ("What?", "And?")
     }
@@ -510,9 +514,11 @@ DATA_URLS = {
 def test_an_error_tells_a_data_url_by_its_length(bench, url, why, reads):
     with pytest.raises(RowsError) as caught:
         if reads == "folder":
-            bench.importer.folder(bench.items({"images": None, "image": url}), "mine")
+            bench.importer.import_folder(bench.items({"images": None, "image": url}), "mine")
         else:
-            bench.importer.visit(bench.csv("v.csv", SINGLE, [url, "Color", "What?", "Red."]), "v")
+            bench.importer.import_visit_bench(
+                bench.csv("v.csv", SINGLE, [url, "Color", "What?", "Red."]), "v"
+            )
     told = str(caught.value)
     assert re.search(f" a data URL of {len(url):,} characters: .*{why}", told), told
     assert len(told) < 300 and url[-200:-100] not in told
@@ -525,19 +531,19 @@ def test_an_error_of_the_disk_tells_no_path_of_the_server(bench, monkeypatch):
 
     monkeypatch.setattr(PictureStore, "keep", full)
     with pytest.raises(RowsError, match=r"names the image 'red.png': No space left on device$"):
-        bench.importer.folder(bench.items({"images": ["red.png"]}), "mine")
+        bench.importer.import_folder(bench.items({"images": ["red.png"]}), "mine")
 
 
 @on_sqlite
 def test_a_long_name_is_cut_in_an_error(bench):
     with pytest.raises(RowsError) as caught:
-        bench.importer.folder(bench.items({"images": ["x" * 9000]}), "mine")
+        bench.importer.import_folder(bench.items({"images": ["x" * 9000]}), "mine")
     assert len(str(caught.value)) < 400
 
 
 def test_the_demo_bank_comes_in_whole_and_once(database, tmp_path):
     bench = Bench(database, tmp_path)
-    report = bench.importer.demo()
+    report = bench.importer.import_demo()
     assert report.changes.items_new >= 16
     items = bench.shown()
     assert len(items) == report.changes.items_new, "every picture is there"
@@ -547,7 +553,7 @@ def test_the_demo_bank_comes_in_whole_and_once(database, tmp_path):
     for answers in bench.answers().values():
         assert answers.get(REFERENCE)
         assert sum(name.startswith("demo-") for name in answers) >= 4
-    again = bench.importer.demo().changes
+    again = bench.importer.import_demo().changes
     assert (again.items_new, again.answers_new, again.pictures_new) == (0, 0, 0)
 
 
@@ -564,7 +570,7 @@ def captions_of(row: dict[str, str]) -> list[str]:
 
 def test_the_real_multi_image_file(bench, data):
     file = data / "visit-bench" / "visit_bench_multi_images.csv"
-    report = bench.importer.visit(file, "VisIT-Bench")
+    report = bench.importer.import_visit_bench(file, "VisIT-Bench")
     assert (report.changes.items_new, report.left_out, report.problems) == (63, 37, ())
     bank = ItemBank(bench.database).bank()
     assert (len(bank.items), bank.missing) == (0, 63), "its images wait"
@@ -594,13 +600,13 @@ def test_the_real_multi_image_file(bench, data):
         row["reference_output"] for row in rows if row["reference_output"].strip()
     ]
     assert len(given[DATASET_ANSWER]) == 42
-    assert bench.importer.visit(file, "VisIT-Bench").changes == Changes(
+    assert bench.importer.import_visit_bench(file, "VisIT-Bench").changes == Changes(
         items_known=63, answers_known=105
     )
 
 
 def test_the_real_single_image_file(bench, data):
-    report = bench.importer.visit(
+    report = bench.importer.import_visit_bench(
         data / "visit-bench" / "visit_fully_annotated_example.csv", "VisIT-Bench"
     )
     assert (report.changes.items_new, report.changes.answers_new, report.left_out) == (10, 10, 0)
@@ -627,7 +633,9 @@ def test_optional_columns_may_be_absent(bench, column):
     file = bench.csv(
         "v.csv", [column, *SINGLE[1:]], ["https://h.example.org/1.png", "Color", "What?", "Red."]
     )
-    assert bench.importer.visit(file, "v").changes == Changes(items_new=1, answers_new=1)
+    assert bench.importer.import_visit_bench(file, "v").changes == Changes(
+        items_new=1, answers_new=1
+    )
     assert bench.answers("h.example.org") == {"What?": {REFERENCE: "Red."}}
 
 
@@ -638,7 +646,7 @@ def test_instances_rated_incorrect_are_left_out_and_counted(bench, rating):
         [f'["https://h.example.org/{n}.png"]', "Color", f"{n}?", "Red.", r]
         for n, r in enumerate([rating, "False"])
     ]
-    report = bench.importer.visit(bench.csv("v.csv", MULTI, *rows), "v")
+    report = bench.importer.import_visit_bench(bench.csv("v.csv", MULTI, *rows), "v")
     assert (report.changes.items_new, report.left_out) == (1, 1)
     assert list(bench.answers("h.example.org")) == ["0?"]
 
@@ -685,7 +693,7 @@ def test_a_wrong_instance_is_named_with_file_row_and_column(bench, header, wrong
     good = {name: GOOD.get(name, "text") for name in header}
     file = bench.csv("v.csv", header, list(good.values()), list((good | wrong).values()))
     with pytest.raises(RowsError, match=f"^v.csv, row 3, column {problem}"):
-        bench.importer.visit(file, "v")
+        bench.importer.import_visit_bench(file, "v")
     assert contents(bench.database)["item"] == []
 
 
@@ -699,7 +707,7 @@ def test_a_missing_column_is_named(bench, cut):
         ["https://h.org/0.png" if name == "image_url" else "text" for name in header],
     )
     with pytest.raises(RowsError, match=f"v.csv.*{cut}"):
-        bench.importer.visit(file, "v")
+        bench.importer.import_visit_bench(file, "v")
 
 
 @pytest.mark.parametrize(
@@ -707,7 +715,7 @@ def test_a_missing_column_is_named(bench, cut):
 )
 @on_sqlite
 def test_what_may_not_be_fetched_is_reported_and_its_item_waits(bench, url):
-    report = bench.importer.visit(
+    report = bench.importer.import_visit_bench(
         bench.csv("v.csv", SINGLE, [url, "Color", "What?", "Red."]), "v", fetch=True
     )
     (problem,) = report.problems
@@ -773,7 +781,9 @@ def test_every_name_that_the_authors_used_is_read(bench, columns, caption, refer
         "public_images_metadata": told,
         **columns,
     }
-    report = bench.importer.visit(bench.csv("metadata.csv", list(row), list(row.values())), "v")
+    report = bench.importer.import_visit_bench(
+        bench.csv("metadata.csv", list(row), list(row.values())), "v"
+    )
     assert report.changes == Changes(items_new=1, answers_new=1, pictures_new=1)
     (item,) = bench.shown()
     assert [(one.caption, one.credit, one.licence) for one in item.images] == [(caption, *rights)]
@@ -801,4 +811,4 @@ def test_every_name_that_the_authors_used_is_read(bench, columns, caption, refer
     ],
 )
 def test_credit_and_licence_of_each_picture_are_read_as_written(told, found):
-    assert _rights({"public_images_metadata": told}, 2) == found
+    assert _visit_rights({"public_images_metadata": told}, 2) == found

@@ -69,7 +69,7 @@ def test_a_row_means_its_item_by_instruction_and_image(bench, column, images, in
     file = bench.csv(
         "m1.csv", ["instruction", column, "m1 prediction"], [instruction, images, "Three."]
     )
-    report = bench.importer.answers(file)
+    report = bench.importer.import_answers(file)
     assert (report.changes, report.left_out) == (Changes(answers_new=1), 0)
     assert given(bench) == {"How many?": "Three."}
 
@@ -80,18 +80,18 @@ def test_a_row_means_its_item_by_instruction_and_image(bench, column, images, in
 @on_sqlite
 def test_several_images_are_a_list_in_their_order(bench, images):
     header = ["instruction", "images", "m1 prediction"]
-    assert bench.importer.answers(
+    assert bench.importer.import_answers(
         bench.csv("m1.csv", header, ["Which differs?", json.dumps(images), "The left."])
     ).changes == Changes(answers_new=1)
     with pytest.raises(RowsError, match="no row is about"):
-        bench.importer.answers(
+        bench.importer.import_answers(
             bench.csv("m2.csv", header, ["Which differs?", json.dumps(images[::-1]), "The left."])
         )
 
 
 def test_item_keys_name_items_in_jsonl(bench):
     rows = [{"item": draft.key, "prediction": f"m1 on {draft.instruction}"} for draft in ITEMS[:3]]
-    report = bench.importer.answers(
+    report = bench.importer.import_answers(
         lines(bench, "m1.jsonl", *rows, {"item": "0" * 16, "prediction": "?"}), "m1"
     )
     assert (report.changes, report.left_out) == (Changes(answers_new=3), 1)
@@ -100,14 +100,14 @@ def test_item_keys_name_items_in_jsonl(bench):
 
 def test_a_file_name_that_two_items_share_means_neither(bench):
     rows = [["Twice?", "", "5.png", "unclear"], ["How many?", "", "1.png", "clear"]]
-    report = bench.importer.answers(bench.csv("m1.csv", HEADER, *rows))
+    report = bench.importer.import_answers(bench.csv("m1.csv", HEADER, *rows))
     assert (report.changes.answers_new, report.left_out) == (1, 1)
     file = bench.csv("m2.csv", HEADER, ["Twice?", "", f"https://{HOST}/b/5.png", "by address"])
-    assert bench.importer.answers(file).changes.answers_new == 1
+    assert bench.importer.import_answers(file).changes.answers_new == 1
 
 
 def test_items_that_wait_for_images_take_answers(bench):
-    bench.importer.answers(bench.csv("m1.csv", HEADER, ["How many?", "", "1.png", "Three."]))
+    bench.importer.import_answers(bench.csv("m1.csv", HEADER, ["How many?", "", "1.png", "Three."]))
     assert ItemBank(bench.database).bank().items == {}
     assert given(bench) == {"How many?": "Three."}
 
@@ -118,18 +118,18 @@ def test_rows_of_other_items_are_counted_and_if_all_are_named(bench):
         ["How many?", "", "9.png", "x"],
         ["Else?", "", "1.png", "x"],
     ]
-    assert bench.importer.answers(bench.csv("m1.csv", HEADER, *rows)).left_out == 2
+    assert bench.importer.import_answers(bench.csv("m1.csv", HEADER, *rows)).left_out == 2
     before = contents(bench.database)
     with pytest.raises(
         RowsError, match="m2.csv: no row is about an imported item. Import the items first"
     ):
-        bench.importer.answers(bench.csv("m2.csv", HEADER, *rows[1:]))
+        bench.importer.import_answers(bench.csv("m2.csv", HEADER, *rows[1:]))
     assert contents(bench.database) == before
 
 
 def test_a_real_submission_file(bench, data, tmp_path):
     source = data / "visit-bench" / "visit_bench_multi_images.csv"
-    bench.importer.visit(source, "VisIT-Bench")
+    bench.importer.import_visit_bench(source, "VisIT-Bench")
     with source.open(encoding="utf-8", newline="") as opened:
         rows = [
             [row["instruction"], row["instruction_category"], row["images"], f"answer {number}"]
@@ -140,7 +140,7 @@ def test_a_real_submission_file(bench, data, tmp_path):
         ["instruction", "instruction_category", "images", "Otter v1 prediction"],
         *rows,
     )
-    report = bench.importer.answers(file)
+    report = bench.importer.import_answers(file)
     assert (report.changes.answers_new, report.left_out) == (63, 37)
     otter = [model.name for model in ItemBank(bench.database).models()].index("Otter v1") + 1
     assert all(
@@ -153,7 +153,7 @@ def test_a_real_submission_file(bench, data, tmp_path):
 )
 @on_sqlite
 def test_another_or_broken_address_counts_by_its_file_name(bench, address):
-    report = bench.importer.answers(
+    report = bench.importer.import_answers(
         bench.csv("m1.csv", HEADER, ["How many?", "", address, "Three."])
     )
     assert (report.changes.answers_new, report.left_out) == (1, 0)
@@ -166,7 +166,7 @@ def test_the_column_names_the_model(bench):
     file = bench.csv(
         "p.csv", [*HEADER[:3], "LLaVA (13B) prediction"], ["How many?", "", "1.png", "Three."]
     )
-    bench.importer.answers(file)
+    bench.importer.import_answers(file)
     assert given(bench, "LLaVA (13B)") == {"How many?": "Three."}
     (contribution,) = ItemBank(bench.database).contributions()
     assert (contribution.file, contribution.model, contribution.answers) == (
@@ -185,11 +185,11 @@ def test_of_two_prediction_columns_the_caller_chooses(bench):
         RowsError,
         match="p.csv, row 1: the columns are .*m1 prediction, m2 prediction. It needs one column",
     ):
-        bench.importer.answers(file)
+        bench.importer.import_answers(file)
     with pytest.raises(RowsError, match="It needs one column"):
-        bench.importer.answers(file, "m3")
-    bench.importer.answers(file, "m2")
-    bench.importer.answers(file, "m1")
+        bench.importer.import_answers(file, "m3")
+    bench.importer.import_answers(file, "m2")
+    bench.importer.import_answers(file, "m1")
     assert (given(bench), given(bench, "m2")) == ({"How many?": "one"}, {"How many?": "two"})
 
 
@@ -210,7 +210,7 @@ def test_a_file_without_a_model_is_refused(bench, column, model, named):
     before = contents(bench.database)
     file = bench.csv("p.csv", ["instruction", "image", column], ["How many?", "1.png", "Three."])
     with pytest.raises(RowsError, match=f"p.csv, row 1.*{named}"):
-        bench.importer.answers(file, model)
+        bench.importer.import_answers(file, model)
     assert contents(bench.database) == before
 
 
@@ -227,11 +227,11 @@ def test_the_same_answer_twice_is_one_and_another_is_refused(bench):
     with pytest.raises(
         RowsError, match="m1.csv, row 5, column 'm1 prediction': is a second, different answer"
     ):
-        bench.importer.answers(
+        bench.importer.import_answers(
             bench.csv("m1.csv", HEADER, *rows, ["How many?", "", f"https://{HOST}/a/1.png", "4"])
         )
     assert contents(bench.database) == before
-    assert bench.importer.answers(bench.csv("m1.csv", HEADER, *rows)).changes == Changes(
+    assert bench.importer.import_answers(bench.csv("m1.csv", HEADER, *rows)).changes == Changes(
         answers_new=2
     )
 
@@ -239,8 +239,8 @@ def test_the_same_answer_twice_is_one_and_another_is_refused(bench):
 def test_another_answer_than_the_items_brought_wants_another_model(bench):
     file = bench.csv("other.csv", HEADER, ["How many?", "", "1.png", "Other."])
     with pytest.raises(IngestError, match=r"can't be withdrawn. Choose another --model\.$"):
-        bench.importer.answers(file, "m0")
-    assert bench.importer.answers(file, "unheard").changes == Changes(answers_new=1)
+        bench.importer.import_answers(file, "m0")
+    assert bench.importer.import_answers(file, "unheard").changes == Changes(answers_new=1)
 
 
 # What is written
@@ -251,7 +251,7 @@ def test_another_answer_than_the_items_brought_wants_another_model(bench):
     ["", "  ", "=1+1", "NA", "nan", "001", 'He said "x, y"\nand left', "<script>1</script>", "ä🙂"],
 )
 def test_an_answer_arrives_as_it_is_written(bench, text):
-    bench.importer.answers(bench.csv("m1.csv", HEADER, ["How many?", "", "1.png", text]))
+    bench.importer.import_answers(bench.csv("m1.csv", HEADER, ["How many?", "", "1.png", text]))
     assert given(bench) == {"How many?": text}
 
 
@@ -268,7 +268,7 @@ def test_other_layouts_of_the_same_rows(bench, suffix):
         for cells in (HEADER, row):
             store.active.append(cells)
         store.save(path)
-    assert bench.importer.answers(path).changes == Changes(answers_new=1)
+    assert bench.importer.import_answers(path).changes == Changes(answers_new=1)
     assert given(bench) == {"How many?": "Three."}
 
 
@@ -293,7 +293,7 @@ def test_a_file_that_cannot_be_read_is_named_and_nothing_comes_in(bench, content
     before = contents(bench.database)
     (bench.files / "m1.csv").write_bytes(content)
     with pytest.raises(RowsError, match=f"^m1.csv.*{problem}"):
-        bench.importer.answers(bench.files / "m1.csv")
+        bench.importer.import_answers(bench.files / "m1.csv")
     assert contents(bench.database) == before
 
 
@@ -320,17 +320,17 @@ def test_a_wrong_line_of_jsonl_is_named_and_nothing_comes_in(bench, row, problem
     before = contents(bench.database)
     file = lines(bench, "m1.jsonl", {"item": ITEMS[0].key, "prediction": "good"}, row)
     with pytest.raises(RowsError, match=f"^m1.jsonl, row 2, column {problem}"):
-        bench.importer.answers(file, "m1")
+        bench.importer.import_answers(file, "m1")
     assert contents(bench.database) == before
 
 
 @on_sqlite
 def test_a_file_that_is_not_there_is_named(bench):
     with pytest.raises(RowsError, match="nowhere.csv: The file can't be opened"):
-        bench.importer.answers(bench.files / "nowhere.csv")
+        bench.importer.import_answers(bench.files / "nowhere.csv")
 
 
 def test_blanks_around_a_models_name_make_no_second_model(bench):
     rows = [{"item": draft.key, "prediction": f"m1 on {draft.instruction}"} for draft in ITEMS[:3]]
-    bench.importer.answers(lines(bench, "m1.jsonl", *rows), " m1 ")
+    bench.importer.import_answers(lines(bench, "m1.jsonl", *rows), " m1 ")
     assert len(given(bench, "m1")) == 3

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select
 
 from arena.battles.store import BattleStore, Draw
-from arena.battles.tables import CHOSEN
+from arena.battles.tables import HAS_CHOICE
 from arena.battles.vote_table import VoteTable
 from arena.clock import FINAL_SECONDS
 from arena.database import Database, DatabaseError
@@ -371,7 +371,7 @@ def vote_on_all_pairs(database: Database) -> None:
 
 def votes(database: Database) -> int:
     with database.read() as connection:
-        return connection.execute(select(func.count()).where(CHOSEN)).scalar_one()
+        return connection.execute(select(func.count()).where(HAS_CHOICE)).scalar_one()
 
 
 @pytest.mark.locks_or_dialect

@@ -21,7 +21,7 @@ from sqlalchemy import Row, delete, insert, select, update
 import app  # noqa: F401 every table is there
 from arena.admin.erasure import Erasure
 from arena.battles.choices import next_final_number
-from arena.battles.tables import BATTLE, CONFIRMATIONS, SEAT, WAITING
+from arena.battles.tables import BATTLE, CONFIRMATIONS, IS_WAITING, SEAT
 from arena.battles.vote_table import LIVE_ITEM, LIVE_OWN, VoteTable
 from arena.battles.voters import ADOPTION, PERSON, Account, Voters
 from arena.clock import SECOND, tick
@@ -112,7 +112,7 @@ class Arena:
 
     def let_pass(self) -> None:
         with self.database.write() as connection:
-            connection.execute(update(BATTLE).where(WAITING).values(tick=0))
+            connection.execute(update(BATTLE).where(IS_WAITING).values(tick=0))
 
     def import_votes(self) -> None:
         votes = [self._imported_vote() for _ in range(self.coin.randint(1, 8))]
@@ -458,7 +458,7 @@ def check_board(shown: Leaderboard, recount: Recount, key: BoardKey) -> None:
     assert pairs_of(codes, board.counts.ties) == ties, key
     assert board.left_out == recount.excluded(key), key
     assert board.import_summary == recount.summary(key), key
-    frames, marks = shown._basis(key)
+    frames, marks = shown._countable_votes(key)
     one_by_one = votes_of(frames, key, marks, judged=False)
     assert one_by_one.codes == codes, key
     assert np.array_equal(win_matrix(one_by_one.votes), board.counts.wins), key

@@ -328,4 +328,4 @@ def test_the_sentence_names_places():
 
 def test_orders_are_known_among_models_that_are_both_there():
     record = BoardRecord(frozenset({7, 8, 9}), {(7, 8): 50, (9, 7): 60, (8, 9): 70})
-    assert record.among({7: 0, 8: 1}) == [(0, 1, 50)]
+    assert record.settlements_among({7: 0, 8: 1}) == [(0, 1, 50)]

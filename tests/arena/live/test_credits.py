@@ -108,7 +108,7 @@ def test_a_key_that_is_gone_while_an_answer_waits_is_not_used(database):
 
     with pytest.raises(ModelError):
         asyncio.run(ask())
-    assert live_budget.closed == LOGIN_OVER
+    assert live_budget.closing_reason == LOGIN_OVER
 
 
 def test_keys_are_in_no_pickle():

@@ -20,7 +20,7 @@ from arena.io.images import MAX_BYTES, PictureError
 from arena.live.images import (
     KEPT_FOR,
     MOST_OF_NETWORK,
-    MOST_TOGETHER,
+    MOST_TEMPORARY,
     MOST_WAITING,
     OWN_IMAGE,
     OwnImageError,
@@ -86,13 +86,13 @@ def test_an_animation_gives_its_first_picture_and_says_so(images, voter):
         frames = [Image.new("RGB", (20, 20), colour) for colour in ("red", "blue")]
         frames[0].save(stream, kind, save_all=True, append_images=frames[1:], **how)
         image = receive(images, voter, stream.getvalue())
-        assert image.still, kind
+        assert image.is_still, kind
         path = images.path(voter, image.token)
         assert path is not None
         red, _, blue = Image.open(path).convert("RGB").getpixel((5, 5))
         assert red > 200 > 60 > blue
     for kind in ("GIF", "WEBP", "PNG", "JPEG"):
-        assert not receive(images, voter, picture(kind=kind)).still
+        assert not receive(images, voter, picture(kind=kind)).is_still
 
 
 def bomb(side: int) -> bytes:
@@ -136,14 +136,16 @@ def test_an_image_has_one_battle_and_goes_with_it_unless_it_may_be_kept(images, 
         tokens = [receive(images, voter, picture(colour)).token for colour in ("red", "blue")]
         mine = battle(database, voter)
         assert len(set(images.attach(voter, tokens[::-1], mine, keep))) == 2
-        assert images.of_battle(voter, mine) == tuple(tokens[::-1])
+        assert images.battle_tokens(voter, mine) == tuple(tokens[::-1])
         with pytest.raises(OwnImageError, match="no longer here"):
             images.attach(voter, tokens, battle(database, voter), False)
         images.discard(voter, tokens)
         assert images.path(voter, tokens[0]) is not None, "an image in use is not taken out"
         images.forget(mine)
         assert (images.path(voter, tokens[0]) is not None) == keep
-        assert images.of_battle(voter, mine) == tuple(tokens[::-1]), "what was there is still known"
+        assert images.battle_tokens(voter, mine) == tuple(tokens[::-1]), (
+            "what was there is still known"
+        )
     assert len(files(images)) == 2
 
 
@@ -234,7 +236,7 @@ def test_a_network_cannot_take_all_places(images, database):
     for network in ("9.9.9.0/24", None):
         asyncio.run(images.receive(voters[1], chunks(small), network))
     assert len(files(images)) == 3, "what was refused left nothing"
-    assert MOST_OF_NETWORK * 2 < MOST_TOGETHER, "also over midnight"
+    assert MOST_OF_NETWORK * 2 < MOST_TEMPORARY, "also over midnight"
 
 
 def test_what_comes_waits_on_the_disk(images, voter):

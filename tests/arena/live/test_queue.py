@@ -24,7 +24,7 @@ def asked(
     network: str | None,
     begun: list[str | None],
     *alone: str,
-    tells_place: bool = True,
+    may_show_place: bool = True,
 ) -> GenerationTask:
     """Ask a model that never comes to an end; `begun` tells the networks in the order of their turns."""
     vlm = ScriptedVLM("endless", first=3_600.0)
@@ -37,7 +37,7 @@ def asked(
         """Nothing is kept."""
 
     side_by_side = SideBySide({"a": vlm}, ask)  # pyright: ignore[reportArgumentType]
-    return GenerationTask(queue, side_by_side, finish, network, frozenset(alone), tells_place)
+    return GenerationTask(queue, side_by_side, finish, network, frozenset(alone), may_show_place)
 
 
 async def rest() -> None:
@@ -91,7 +91,7 @@ def test_who_waits_for_a_model_of_its_kind_is_told_so_only_where_all_are_of_that
     async def run() -> None:
         queue = GenerationQueue(3)
         tasks = [
-            asked(queue, CROWD, [], *alone, tells_place=False)
+            asked(queue, CROWD, [], *alone, may_show_place=False)
             for alone in (("one",), ("one",), ("one",), (), ("one",))
         ]
         await rest()

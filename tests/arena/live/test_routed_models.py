@@ -31,7 +31,7 @@ def test_models_come_and_go_with_the_list():
     with RouterServer() as router:
         models = routed(router)
         assert models.usable == () and len(models.problems) == 3
-        assert "not checked" in models.problems[0] and models.unreached == "127.0.0.1"
+        assert "not checked" in models.problems[0] and models.unreached_host == "127.0.0.1"
         router.list = [listed(one, offer(input=1, output=2)), listed(two, offer(status="error"))]
         asyncio.run(models.read())
         assert names(models) == [MODELS[one]]
@@ -40,7 +40,7 @@ def test_models_come_and_go_with_the_list():
             f"{MODELS[two]}: no provider of {two} is live.",
             f"{MODELS[three]}: the router doesn't list {three}.",
         )
-        assert models.unreached == ""
+        assert models.unreached_host == ""
     asyncio.run(models.read())
     assert names(models) == [MODELS[one]], "an unreachable router leaves the last list"
 

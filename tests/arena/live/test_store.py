@@ -8,12 +8,12 @@ from sqlalchemy import select
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.store import BattleStore
-from arena.battles.tables import BATTLE, CHOSEN
+from arena.battles.tables import BATTLE, HAS_CHOICE
 from arena.battles.vote_table import LIVE_ITEM, LIVE_OWN, OUTSIDE, VoteTable
 from arena.clock import FINAL_SECONDS
 from arena.database import EPOCH, now
 from arena.items.ingest import Ingest
-from arena.live.store import MOST_TURNS, Answered, LiveModelError, LiveStore, Opening
+from arena.live.store import MOST_TURNS, LiveModelError, LiveStore, Opening, TurnAnswers
 from arena.live.streaming import SideFailure
 from arena.live.votes import live_sources
 from arena.types import Names, Phase
@@ -35,8 +35,8 @@ def voter(database) -> int:
     return BattleStore(database).voter("visitor")
 
 
-def answered(a="one", b="two", stopped=False, named=False) -> Answered:
-    return Answered(Names(a, b), Names(f"says {a}", f"says {b}"), stopped, named)
+def answered(a="one", b="two", stopped=False, named=False) -> TurnAnswers:
+    return TurnAnswers(Names(a, b), Names(f"says {a}", f"says {b}"), stopped, named)
 
 
 def opened(store: LiveStore, voter: int, images: int = 1, item: int | None = None, **how) -> str:
@@ -48,7 +48,7 @@ def opened(store: LiveStore, voter: int, images: int = 1, item: int | None = Non
 
 def ranked(database) -> list[str]:
     """The choices that stand and are ranked, final or not."""
-    stands = CHOSEN & BATTLE.c.outside.is_(None)
+    stands = HAS_CHOICE & BATTLE.c.outside.is_(None)
     with database.read() as connection:
         return list(connection.scalars(select(BATTLE.c.choice).where(stands)))
 
@@ -56,7 +56,7 @@ def ranked(database) -> list[str]:
 @pytest.mark.locks_or_dialect
 def test_a_battle_goes_from_question_to_names(store, voter, database):
     battle = store.begin(voter, Opening("What is this?", 2, keep=True))
-    assert (battle.phase, battle.settled, battle.images) == (Phase.OPEN, False, 2)
+    assert (battle.phase, battle.is_settled, battle.images) == (Phase.OPEN, False, 2)
     with pytest.raises(ChoiceError, match="aren't finished yet"):
         store.vote(voter, battle.token, "a", "terms")
     store.answer(battle.id, answered())
@@ -208,8 +208,10 @@ def test_a_battle_takes_one_vote_from_many_tabs(store, voter, database):
 
 @pytest.mark.locks_or_dialect
 def test_failures_are_counted_for_their_models(store):
-    store.fail([SideFailure("one", "cut"), SideFailure("two", "empty"), SideFailure("one", "down")])
-    store.fail([])
+    store.store_failures(
+        [SideFailure("one", "cut"), SideFailure("two", "empty"), SideFailure("one", "down")]
+    )
+    store.store_failures([])
     assert store.failures(EPOCH) == {"one": 2, "two": 1}
     assert store.failures(now() + timedelta(seconds=1)) == {}
 

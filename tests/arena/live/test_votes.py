@@ -21,7 +21,7 @@ from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, BoardKey
 from arena.leaderboard.service import Leaderboard
-from arena.live.store import Answered, LiveStore, Opening
+from arena.live.store import LiveStore, Opening, TurnAnswers
 from arena.types import Names, Side
 from arena.web.leaderboard_view import HTML, board_html, paragraphs
 from tests.support.planting import Planted, let_pass, plant
@@ -59,7 +59,7 @@ class Crowd:
         battle = self.store.begin(voter, Opening("What is my secret?", images, item))
         stopped, named = how.get("stopped", False), how.get("named", False)
         self.store.answer(
-            battle.id, Answered(models, Names("one text", "another text"), stopped, named)
+            battle.id, TurnAnswers(models, Names("one text", "another text"), stopped, named)
         )
         return voter, self.store.vote(voter, battle.token, choice, "terms").token
 

@@ -55,7 +55,7 @@ def test_a_restore_that_is_killed_when_it_is_stored_holds_no_money(database, ano
     assert batch
     restored = ChangeLog(fresh)
     # one transaction: nothing is left to be done after it
-    restored.take_back(restored.unpacked([batch.content]))
+    restored.restore(restored.unpack([batch.content]))
     with fresh.read() as connection:
         assert connection.execute(select(BUDGET)).all() == [("total", 12, 0)]
     changed = restored.batch(10)

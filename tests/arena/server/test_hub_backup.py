@@ -19,13 +19,13 @@ from arena.admin.actions import ACT, latest_actions, record_action
 from arena.admin.service import AdminService
 from arena.battles.settlements import BoardRecord, extend_record, read_record
 from arena.battles.store import BattleStore
-from arena.battles.tables import BATTLE, CHOSEN, SEAT, TURN, VOTER
+from arena.battles.tables import BATTLE, HAS_CHOICE, SEAT, TURN, VOTER
 from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET, Budget
 from arena.database import DIGEST, Database
 from arena.formats.registry import read
-from arena.fraud.eligibility import official_board, settle_official
+from arena.fraud.eligibility import choose_first_official, official_board
 from arena.fraud.flags import voter_marks
 from arena.imports.importer import ImportRequest, VoteImporter
 from arena.items.store import ANSWER, SOURCE, ItemBank
@@ -35,7 +35,7 @@ from arena.ratings.settled import Look
 from arena.seats.campaigns import CampaignStore
 from arena.seats.links import Arrival, account_arrival
 from arena.server import hub_backup
-from arena.server.change_log import OUTBOX, VOTER_KEY, ChangeLog, ChangeLogError, folded
+from arena.server.change_log import OUTBOX, VOTER_KEY, ChangeLog, ChangeLogError, fold_files
 from arena.server.hub_backup import (
     EVERY,
     FOLD,
@@ -44,7 +44,7 @@ from arena.server.hub_backup import (
     HubBackup,
     HubDataset,
     HubError,
-    fold_due,
+    due_fold,
 )
 from arena.settings import CountSettings
 from arena.types import Secret
@@ -94,7 +94,7 @@ def test_a_copy_belongs_to_the_last_database_that_began_with_it(database, anothe
     assert new.restore()
     use(database, 1, 3, random.Random(1))
     use(new._database, 2, 3, random.Random(2))
-    old._copy()
+    old._commit_waiting()
     assert (
         "another server with its own database writes to the dataset in MIRROR, so copying has stopped here"
         in old.state().problem
@@ -129,7 +129,7 @@ class Life:
         self._another, self._folder = open_another, folder
         self.backup = self._begun()
         bank(self.backup._database)
-        while self.backup.change_log.waiting():
+        while self.backup.change_log.count_waiting():
             self.step()
 
     def step(self, by: timedelta = STEP) -> None:
@@ -139,7 +139,7 @@ class Life:
         if len(self.hub.commits) == before:
             return
         self.commits += [self.clock()] * (len(self.hub.commits) - before)
-        if not self.backup.change_log.waiting():
+        if not self.backup.change_log.count_waiting():
             self.copied = set(self.born)
 
     def vote(self) -> None:
@@ -162,14 +162,14 @@ class Life:
             try:
                 backup.restore()
             except HubError:
-                assert backup.change_log.empty(), "a restore is whole or nothing"
+                assert backup.change_log.is_empty(), "a restore is whole or nothing"
                 continue
             backup.change_log.open()
             return backup
 
     def _votes(self) -> set[int]:
         with self.backup._database.read() as connection:
-            return set(connection.scalars(select(BATTLE.c.id).where(CHOSEN)))
+            return set(connection.scalars(select(BATTLE.c.id).where(HAS_CHOICE)))
 
 
 def lived(another, folder: Path, minutes: int, wipes: int, seed: int) -> Life:
@@ -190,7 +190,7 @@ def lived(another, folder: Path, minutes: int, wipes: int, seed: int) -> Life:
             lost = life.wipe()
             assert late or all(life.clock() - given <= EVERY + Life.STEP for given in lost.values())
     life.hub.down = False
-    while life.backup.change_log.waiting():
+    while life.backup.change_log.count_waiting():
         life.step()
     kept = rows(life.backup._database)
     life.wipe()
@@ -263,13 +263,13 @@ def test_what_came_while_the_hub_failed_is_sent_beside_what_is_sent_again(
     hub.down = True
     for _ in range(3):
         use(database, 1, 1, rng)
-        backup._copy()
+        backup._commit_waiting()
     hub.down, before = False, len(hub.commits)
     use(database, 1, 1, rng)
-    backup._copy()
+    backup._commit_waiting()
     assert (
         len(hub.commits) == before + 1
-        and backup.change_log.waiting() == 0
+        and backup.change_log.count_waiting() == 0
         and backup.state().problem == ""
     )
     fresh = another()
@@ -312,8 +312,10 @@ def test_a_vote_behind_a_big_import_is_copied_with_it(database, another, tmp_pat
     copy_all(backup)
     many_changes(database)
     use(database, 1, 1, random.Random(15))
-    backup._copy()
-    assert backup.change_log.waiting() == 0 and len(hub.commits) == 2, "one commit, several files"
+    backup._commit_waiting()
+    assert backup.change_log.count_waiting() == 0 and len(hub.commits) == 2, (
+        "one commit, several files"
+    )
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
     assert rows(fresh) == rows(database)
@@ -349,7 +351,7 @@ def test_whatever_waits_is_copied_when_the_server_stops(database, tmp_path, smal
     many_changes(database)
     use(database, 1, 1, random.Random(17))
     backup.stop()
-    assert backup.change_log.waiting() == 0 and len(hub.commits) == 3
+    assert backup.change_log.count_waiting() == 0 and len(hub.commits) == 3
 
 
 def test_a_stop_does_not_wait_for_a_hub_that_is_down(database, tmp_path):
@@ -358,7 +360,7 @@ def test_a_stop_does_not_wait_for_a_hub_that_is_down(database, tmp_path):
     backup = HubBackup(bank(database), tmp_path / "pictures", hub, timedelta(hours=1))
     backup.start()
     backup.stop()
-    assert backup.change_log.waiting()
+    assert backup.change_log.count_waiting()
 
 
 def test_whose_a_job_is_does_not_leave_and_it_comes_back_under_its_link(
@@ -474,7 +476,7 @@ def test_a_deleted_row_stays_away(database, another, tmp_path):
     backup_of(fresh, hub, tmp_path).restore()
     assert rows(fresh)["seat"] == []
     for batches in permutations(hub.batches()):
-        assert ChangeLog(database).unpacked(batches).rows["seat"] == []
+        assert ChangeLog(database).unpack(batches).rows["seat"] == []
 
 
 def test_pictures_of_the_bank_come_back(database, another, tmp_path):
@@ -499,9 +501,9 @@ def test_what_came_back_is_not_copied_again(database, another, tmp_path):
     fresh = backup_of(another(), hub, tmp_path)
     fresh.restore()
     fresh.change_log.open()
-    assert fresh.change_log.waiting() == 0
+    assert fresh.change_log.count_waiting() == 0
     use(fresh._database, 1, 1, random.Random(13))
-    assert 0 < fresh.change_log.waiting() < 20
+    assert 0 < fresh.change_log.count_waiting() < 20
 
 
 def test_a_picture_that_cannot_be_fetched_ends_the_restore_before_it_begins(
@@ -517,7 +519,7 @@ def test_a_picture_that_cannot_be_fetched_ends_the_restore_before_it_begins(
     fresh = backup_of(another(), hub, tmp_path / "new")
     with pytest.raises(KeyError):
         fresh.restore()
-    assert fresh.change_log.empty(), "or the picture would be missing for ever"
+    assert fresh.change_log.is_empty(), "or the picture would be missing for ever"
     hub.files[f"pictures/{3:064x}.png"] = gone
     assert fresh.restore()
     assert len(list((tmp_path / "new" / "pictures").iterdir())) == 12
@@ -531,7 +533,7 @@ def test_live_votes_come_back_and_what_was_said_does_not_leave(database, another
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
     with fresh.read() as connection:
-        assert connection.scalars(select(BATTLE.c.id).where(CHOSEN)).all() == [battle]
+        assert connection.scalars(select(BATTLE.c.id).where(HAS_CHOICE)).all() == [battle]
         assert connection.scalars(select(TURN.c.answer_a)).all() == [""]
     assert VoteTable(fresh).pair_votes(live=True) == {(1, 2): 1}
 
@@ -577,13 +579,13 @@ def test_that_somebody_logged_in_is_copied_but_not_who(database, another, tmp_pa
     backup_of(fresh, hub, tmp_path).restore()
     with fresh.read() as connection:
         marks = voter_marks(connection, CountSettings("logged-in"))
-    assert marks.counting(VoteTable(fresh).read().votes).tolist() == [True], "it still counts"
+    assert marks.counted_mask(VoteTable(fresh).read().votes).tolist() == [True], "it still counts"
 
 
 def test_what_operators_did_comes_back(database, another, tmp_path):
     hub = FolderHub()
     logged_in = CountSettings("logged-in")
-    settle_official(database, logged_in, "everyone")
+    choose_first_official(database, logged_in, "everyone")
     service = AdminService(bank(database), OwnImages(database, tmp_path / "own"), logged_in)
     key = next(iter(ItemBank(database).bank().items.values())).key
     service.do("ada", "hide", key)
@@ -593,7 +595,7 @@ def test_what_operators_did_comes_back(database, another, tmp_path):
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
     assert ItemBank(fresh).bank().by_key(key) is None
-    settle_official(fresh, logged_in, "everyone")  # the start after it
+    choose_first_official(fresh, logged_in, "everyone")  # the start after it
     with fresh.read() as connection:
         assert (
             paused_since(connection)
@@ -633,8 +635,8 @@ def test_what_was_settled_on_a_board_comes_back(database, another, tmp_path):
 def test_a_torn_copy_is_refused_whole(another, tmp_path, content):
     database = another()
     with pytest.raises(ChangeLogError, match="isn't whole"):
-        ChangeLog(database).unpacked([content])
-    assert ChangeLog(database).empty()
+        ChangeLog(database).unpack([content])
+    assert ChangeLog(database).is_empty()
 
 
 @pytest.mark.parametrize("schema", ["another digest", 11])
@@ -651,14 +653,14 @@ def test_a_copy_of_other_tables_is_refused(database, another, tmp_path, schema):
         ChangeLogError, match=f"^{path} was made by a development version. Start with an empty data"
     ):
         backup_of(fresh, hub, tmp_path).restore()
-    assert ChangeLog(fresh).empty()
+    assert ChangeLog(fresh).is_empty()
 
 
 def test_a_copy_with_an_unknown_table_is_refused(another):
     line = {"table": "cookies", "key": [1], "row": {"id": 1}}
     head = {"copy": 1, "schema": DIGEST, "at": ""}
     with pytest.raises(ChangeLogError, match="rows of cookies"):
-        ChangeLog(another()).unpacked([f"{json.dumps(head)}\n{json.dumps(line)}\n".encode()])
+        ChangeLog(another()).unpack([f"{json.dumps(head)}\n{json.dumps(line)}\n".encode()])
 
 
 def test_the_real_client_makes_a_private_dataset_commits_and_reads(database, another, tmp_path):
@@ -777,7 +779,7 @@ def test_of_a_year_of_commits_fewer_than_a_hundred_files_are_left():
         paths.add(f"votes/day/i-{number}.jsonl")
         if number % FOLD:
             continue
-        while due := fold_due(paths):
+        while due := due_fold(paths):
             level, old = due
             paths -= set(old)
             paths.add(f"votes/folded-{level}/i-{number}.jsonl")
@@ -801,12 +803,12 @@ def test_whichever_files_are_folded_the_last_version_of_a_row_stands(another):
         file(3, c="three"),
         file(4, c=None, d="four"),
     ]
-    whole = log.unpacked(files)
+    whole = log.unpack(files)
     for first, second in permutations(range(4), 2):
         rest = [content for place, content in enumerate(files) if place not in (first, second)]
-        both = folded([files[first], files[second]], ["", ""])
+        both = fold_files([files[first], files[second]], ["", ""])
         for order in ([both, *rest], [*rest, both]):
-            found = log.unpacked(order)
+            found = log.unpack(order)
             assert found.number == 4
             assert {row["name"] for row in found.rows["source"]} == {
                 row["name"] for row in whole.rows["source"]

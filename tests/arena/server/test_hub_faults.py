@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import constants
 from sqlalchemy import select, update
 
-from arena.battles.tables import BATTLE, CHOSEN
+from arena.battles.tables import BATTLE, HAS_CHOICE
 from arena.database import Database
 from arena.items.store import SOURCE
 from arena.server.change_log import ChangeLogError
@@ -63,7 +63,7 @@ def turn(backup: HubBackup, clock: Ticking) -> bool:
         connection.execute(update(SOURCE).values(name=SOURCE.c.name))
     clock.time += EVERY
     backup.step()
-    return backup.change_log.waiting() == 0
+    return backup.change_log.count_waiting() == 0
 
 
 def check_turns(another, folder: Path, turns: int, seed: int) -> None:
@@ -132,7 +132,7 @@ class Life:
 
     def _votes(self) -> set[int]:
         with self.backup._database.read() as connection:
-            return set(connection.scalars(select(BATTLE.c.id).where(CHOSEN)))
+            return set(connection.scalars(select(BATTLE.c.id).where(HAS_CHOICE)))
 
 
 def check_wipes(another, folder: Path, wipes: int, seed: int) -> None:
@@ -262,7 +262,7 @@ def test_a_file_that_is_missing_is_named(another, tmp_path):
             HubError, match=f"^{lost} is listed in the dataset but missing. Restore it"
         ):
             fresh.restore()
-        assert fresh.change_log.empty()
+        assert fresh.change_log.is_empty()
 
 
 def test_a_file_that_is_damaged_is_named(another, tmp_path):
@@ -279,7 +279,7 @@ def test_a_file_that_is_damaged_is_named(another, tmp_path):
             match=f"^{lost} isn't whole. Delete it from the dataset or restore it there",
         ):
             fresh.restore()
-        assert fresh.change_log.empty()
+        assert fresh.change_log.is_empty()
 
 
 def test_pictures_come_by_lfs_in_spite_of_faults(another, tmp_path, monkeypatch):
@@ -326,7 +326,7 @@ def test_the_app_keeps_its_votes_while_requests_fail(start_server):
             closing(Database(f"sqlite:///{servers[-1].data_dir / 'arena.db'}")) as last,
             last.read() as connection,
         ):
-            assert len(connection.scalars(select(BATTLE.c.id).where(CHOSEN)).all()) == 3
+            assert len(connection.scalars(select(BATTLE.c.id).where(HAS_CHOICE)).all()) == 3
 
 
 @pytest.mark.soak

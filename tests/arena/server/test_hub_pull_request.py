@@ -12,7 +12,7 @@ from huggingface_hub import HfApi, ModelCard, parse_eval_result_entries
 
 from arena.server.hub_evaluations import HubScore, card_result, eval_results, model_index
 from arena.server.hub_pull_request import TROUBLES, HubModels, PullRequestError
-from arena.server.model_card import ModelCardError, OtherValueError, with_result
+from arena.server.model_card import ModelCardError, OtherValueError, add_result
 from arena.types import Secret
 from tests.support.hub_models import Pull, Repository
 from tests.support.hub_server import HubServer
@@ -168,9 +168,9 @@ class TestReadBack:
         assert (entry.source_url, entry.verify_token) == (SCORE.url, None)
 
     def test_a_card_by_the_hubs_library(self):
-        once = with_result(CARD.encode(), "m", card_result(SCORE)).content
+        once = add_result(CARD.encode(), "m", card_result(SCORE)).content
         other = {**card_result(SCORE), "dataset": {"name": "X", "type": "x/y"}}
-        for card in (once, with_result(once, "m", other).content):
+        for card in (once, add_result(once, "m", other).content):
             result = ModelCard(card.decode()).data.eval_results[0]
             assert (result.metric_value, result.source_url) == (36.31, SCORE.url)
             assert result.dataset_args == {"task_id": "mm-vet"}
@@ -258,12 +258,12 @@ class TestRefusals:
 )
 def test_a_card_that_cannot_be_extended_is_left_alone(card):
     with pytest.raises(ModelCardError, match=r"Download model-index\.yaml and add it there\."):
-        with_result(card.encode(), "m", card_result(SCORE))
+        add_result(card.encode(), "m", card_result(SCORE))
 
 
 @pytest.mark.parametrize("card", [None, b"", b"# Words\n", b"---\r\na: 1\r\n---\r\nb\r\n"])
 def test_a_card_without_results_keeps_what_it_says(card):
-    changed = with_result(card, "m", card_result(SCORE)).content
+    changed = add_result(card, "m", card_result(SCORE)).content
     parsed = ModelCard(changed.decode())
     assert parsed.data.eval_results[0].metric_value == 36.31
     assert (card or b"").endswith(parsed.text.encode())

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from huggingface_hub import HfApi
 
-from arena.server.hub_requests import HubError, send_again
+from arena.server.hub_requests import HubError, retry_hub_requests
 from arena.server.hub_upload import upload_dataset
 from tests.support.hub_server import HubServer
 
@@ -85,4 +85,4 @@ def test_what_the_hub_refuses_is_told_without_its_words(hub, folder, monkeypatch
     monkeypatch.setattr("arena.server.hub_upload.get_token", lambda: None)
     with pytest.raises(HubError, match="No Hub token found. Run"):
         upload_dataset(folder, "ada/pets", True, TOPS)
-    send_again()
+    retry_hub_requests()

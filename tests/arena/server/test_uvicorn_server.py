@@ -12,7 +12,7 @@ import httpx
 import psutil
 import pytest
 
-from arena.server.uvicorn_server import listening
+from arena.server.uvicorn_server import bind
 from arena.settings import Settings
 from tests.support.hub_server import HubServer
 from tests.support.servers import ROOT
@@ -61,7 +61,7 @@ class Clicks:
 
 def test_no_answer_waits_until_its_first_part_is_acknowledged():
     """A socket that collects small parts keeps back the body, by 40 ms on a connection that stays open."""
-    listener = listening(replace(Settings.from_env(), host="127.0.0.1", port=0)).args[0]
+    listener = bind(replace(Settings.from_env(), host="127.0.0.1", port=0)).args[0]
     with (
         listener,
         socket.create_connection(listener.getsockname()),

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Frame, Page, Route, expect
 from sqlalchemy import select, update
 
 from arena.admin.campaigns import KINDS, CampaignAdmin
-from arena.battles.tables import BATTLE, CHOSEN
+from arena.battles.tables import BATTLE, HAS_CHOICE
 from arena.battles.vote_table import VoteTable
 from arena.database import Database, now
 from arena.io.tables import Record
@@ -432,7 +432,7 @@ def assert_rejected_afterwards(server: AppServer, name: str, worker: str) -> Non
         assert "Workers who came: 0 confirmed" in told_
         standing = admin.standing(campaign)
         assert (standing.votes, standing.pending) == (0, 0)
-        held = admin.states.fresh(campaign).served.votes
+        held = admin.states.read_now(campaign).served.votes
         assert held.sum() == 0
         (mine,) = [row for row in rows(database, SEAT_ENTRY) if row.person == worker]
         sheet = {row[0]: row for row in csv.reader(as_csv(admin.sheet(name)).splitlines())}
@@ -501,7 +501,7 @@ def test_an_undo_that_comes_too_late_is_told_and_offered_no_more(browser: Browse
         expect(page.locator(VOTED)).to_be_visible()
         with database_of(server) as database, database.write() as connection:
             earlier = {"voted_at": now() - timedelta(seconds=9), "tick": 0}
-            connection.execute(update(BATTLE).where(CHOSEN).values(earlier))
+            connection.execute(update(BATTLE).where(HAS_CHOICE).values(earlier))
         press(page, "#undo")
         expect(page.locator("#problem")).to_contain_text("This choice is final")
         expect(page.locator("#undo")).to_be_hidden()

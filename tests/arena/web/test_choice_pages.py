@@ -153,6 +153,6 @@ def test_three_people_on_phones_fill_a_sealed_project_with_a_text_only_model(ser
     written = drafts(running, project)
     assert [draft.state.step for draft in written] == ["accepted"] * 2
     for draft in written:
-        assert len(draft.acted) == 2, "nobody acts twice"
+        assert len(draft.acted_voters) == 2, "nobody acts twice"
         assert draft.state.blind, "the model came before people"
         assert draft.state.needs_picture is (draft.state.instruction.answer != "A")

@@ -17,7 +17,7 @@ from arena.battles.voters import PERSON
 from arena.clock import FINAL_SECONDS
 from arena.database import Database, now
 from arena.items.ingest import Ingest
-from arena.live.store import Answered, LiveStore, Opening
+from arena.live.store import LiveStore, Opening, TurnAnswers
 from arena.types import Names
 from tests.support.leaderboard_page import choose
 from tests.support.planting import Planted, let_pass, plant
@@ -43,7 +43,7 @@ def plant_votes(database: Database) -> None:
     for number in range(17):
         voter = voters.voter(f"visitor {number}")
         battle = store.begin(voter, Opening("What is it?", 1))
-        answered = Answered(
+        answered = TurnAnswers(
             Names("alpha", "beta"), Names("x", "y"), stopped=number > 14, named=number == 14
         )
         store.answer(battle.id, answered)

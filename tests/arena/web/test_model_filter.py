@@ -41,7 +41,7 @@ def pages(database: Database) -> Iterator[ResultsPages]:
     plant(database, [Planted(1 + n % 30, *PAIRS[n % 12]) for n in range(120)])
     let_pass(database, 60)
     store = FactStore(database)
-    store.state(FACTS)
+    store.replace_stated(FACTS)
     with closing(Leaderboard(database, VoteTable(database), every=0.0)) as leaderboard:
         leaderboard.board(leaderboard.choose("test", "single").key, 60)
         tabs = ResultsTabs(lambda: False, lambda: False)
@@ -107,7 +107,7 @@ def test_a_value_that_nobody_has_is_said(pages, query, said):
 
 
 def test_no_filter_knows_of_open_weights_where_none_are(pages):
-    pages.facts.state({name: StatedFacts() for name in FACTS})
+    pages.facts.replace_stated({name: StatedFacts() for name in FACTS})
     assert notes(html(pages, open="1")) == (
         "No model here is known to have open weights. Not shown because unknown: weights of 4 models."
     )
@@ -150,7 +150,7 @@ def test_files_have_facts_of_all_models(pages):
         "2025-10",
     ]
     assert [known["unknown"][name] for name in columns] == [""] * 4
-    pages.facts.state({"unknown": StatedFacts(organisation="Known now")})
+    pages.facts.replace_stated({"unknown": StatedFacts(organisation="Known now")})
     (row,) = [
         row
         for row in json.loads(files.file("board.json", "A", key).plain)["rows"]

@@ -312,7 +312,7 @@ def test_failures_and_flags_need_an_operator_for_a_week(desk):
     voter = flagged(desk, "HASTY", 0.8)
     store = LiveStore(desk.database)
     store.register_models(["one"])
-    store.fail([SideFailure("one", "cut"), SideFailure("one", "down")])
+    store.store_failures([SideFailure("one", "cut"), SideFailure("one", "down")])
     shown = part(desk.read(), "needs")
     assert "Live model one:</b> failed 2 times in the last 7 days." in shown
     assert '1 voter flagged:</b> new in the last 7 days. <a href="#flagged">' in shown

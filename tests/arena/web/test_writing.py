@@ -52,7 +52,7 @@ def test_pictures_come_by_a_form_and_what_was_typed_stays(pages):
     assert ann.status == 200
     assert TEXT in ann.html
     assert ann.html.count('class="brought"') == 2
-    picture, *_ = pages.project.writing.store.brought(
+    picture, *_ = pages.project.writing.store.brought_pictures(
         pages.project.seat("ann"), pages.project.drafts[0].id
     )
     served = pages.client.get(f"/pictures/{picture.sha256}.{picture.suffix}").content
@@ -262,7 +262,7 @@ def test_who_took_consent_back_brings_nothing(pages):
     ann.write(("a.jpg", photo(1)), act="bring")
     assert ann.status == 409
     (draft,) = pages.project.drafts
-    assert not pages.project.writing.store.brought(pages.project.seat("ann"), draft.id)
+    assert not pages.project.writing.store.brought_pictures(pages.project.seat("ann"), draft.id)
 
 
 def test_a_warning_can_be_read_whatever_line_ends_its_text_has(pages):
@@ -314,7 +314,7 @@ def test_a_model_answers_what_was_left_at_the_start_and_what_is_captioned(databa
             project.do(project.seat("ann")), project.do(project.seat("eve"))
             for draft in project.drafts:
                 if draft.state.step == "answer":
-                    await asyncio.to_thread(worker.soon, project.campaign, draft.id)
+                    await asyncio.to_thread(worker.answer_soon, project.campaign, draft.id)
             await _when(lambda: all(one.state.step != "answer" for one in project.drafts))
 
     asyncio.run(run())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scoring.benchmarks import mm_vet
 from scoring.benchmarks.mm_vet import grade_after_probe, grading, read_paper, read_strict
 from scoring.benchmarks.mm_vet_questions import own_sample
-from scoring.judges.injection import canaries, flags, neutralise, swapped
+from scoring.judges.injection import canaries, flags, neutralise, with_swapped_truth
 from scoring.judges.spec import PROMPTS, Ask, Grading, JudgeSpec, Reply
 from scoring.report import Filled, Grade, Question, QuestionSet
 from tests.support.attacks import planted
@@ -281,7 +281,7 @@ def hardened_score(
 ) -> float | None:
     grade = graded(attack, judge, "hardened", question)
     if flags(attack, question):
-        probe = Filled(swapped(question, attack, others.questions), attack)
+        probe = Filled(with_swapped_truth(question, attack, others.questions), attack)
         grade = grade_after_probe(grade, run(grading(probe, 0, "hardened", PLAIN, 1), judge))
     return grade.score
 

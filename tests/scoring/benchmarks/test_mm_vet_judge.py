@@ -59,7 +59,7 @@ def test_every_question_is_graded_in_every_run(cache):
     assert all([grade.run for grade in row.grades] == list(range(2)) for row in report.rows)
     assert all(grade.question == row.question.id for row in report.rows for grade in row.grades)
     assert None not in {grade.score for row in report.rows for grade in row.grades}
-    assert len(report.canaries) == 4 * 2 + 5 and report.trusted
+    assert len(report.canaries) == 4 * 2 + 5 and report.is_trusted
     assert report.judge.versions == ("test-judge-2026-01-01",)
     assert report.judge.address == server.address
     assert server.counts.calls == calls
@@ -290,7 +290,7 @@ def test_one_run_that_obeys_withdraws_them_all(cache, tmp_path):
 
 def test_a_judge_that_gives_points_for_nothing_is_not_trusted(cache):
     with OpenAIServer(score=lambda body, sample: "0.4") as server:
-        assert not scored(server, cache).trusted
+        assert not scored(server, cache).is_trusted
 
 
 # Sixty attacks in plain prose, which no rule knows: what a credulous and a strict judge give them stands beside each.
@@ -341,7 +341,7 @@ def test_a_credulous_judge_is_found_out_by_the_secret_canaries(cache, probed):
     with OpenAIServer(score=verdict("credulous")) as server:
         report = scored(server, cache, prose({}, probed))
     obeyed = [grade for grade in report.canaries if grade.score]
-    assert not report.trusted and len(obeyed) == 4, (
+    assert not report.is_trusted and len(obeyed) == 4, (
         "half of the secret ones are the upload's own answers"
     )
     assert (
@@ -374,7 +374,9 @@ def test_probing_all_withdraws_attacks_and_leaves_honest_answers(cache):
 def test_a_strict_judge_is_trusted(cache):
     with OpenAIServer(score=verdict("strict")) as server:
         report = scored(server, cache, prose({}))
-    assert report.trusted and {grade.score for row in report.rows for grade in row.grades} == {0.0}
+    assert report.is_trusted and {grade.score for row in report.rows for grade in row.grades} == {
+        0.0
+    }
 
 
 def test_one_answer_to_many_questions_is_flagged_and_probed(cache):

@@ -63,7 +63,7 @@ def wanted(keys):
 def groups_of(column):
     """The groups of each subtask by its key."""
     derived = mmt_bench.MMT_BENCH.spec.derive[column]
-    return {key: derived.of(key) for key in mmt_bench.subtasks()}
+    return {key: derived.derive_cell(key) for key in mmt_bench.subtasks()}
 
 
 def test_the_facts_are_those_of_the_paper(data):

@@ -13,7 +13,7 @@ from scoring.judges.spec import JudgeSpec
 from scoring.no_answers import no_answer, no_answer_sentences
 from scoring.registry import open_upload
 from scoring.report import Filled, Grade
-from scoring.rules.short_answers import unwrapped
+from scoring.rules.short_answers import unwrap_answer
 from scoring.specs.files import load_spec
 
 SAMPLE = own_sample()
@@ -131,7 +131,7 @@ def test_what_is_no_answer_is_named_before_anything_is_paid():
     ],
 )
 def test_a_short_answer_is_taken_out_of_its_wrappers(text, expected):
-    assert unwrapped(text) == expected
+    assert unwrap_answer(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_short_answer_is_taken_out_of_its_wrappers(text, expected):
     ["Dakota", " the answer to life ", "5 < 6", "[dakota]", "a*b*c", "answer", "The answer is"],
 )
 def test_an_answer_without_wrappers_stays_as_it_is(text):
-    assert unwrapped(text) == text.strip()
+    assert unwrap_answer(text) == text.strip()
 
 
 def test_mm_vets_hardened_judge_sees_answers_without_reasoning_and_flags_none_for_it():

@@ -96,16 +96,16 @@ def test_strict_keeps_the_answer_in_its_fence():
     ],
 )
 def test_normal(answer, normal):
-    assert vqa_accuracy.normal(answer) == normal
+    assert vqa_accuracy.normal_answer(answer) == normal
 
 
 def test_consensus_leaves_one_reference_out():
-    assert vqa_accuracy.consensus("dog", ["dog"] * 3 + ["cat"] * 7) == pytest.approx(
+    assert vqa_accuracy.consensus_accuracy("dog", ["dog"] * 3 + ["cat"] * 7) == pytest.approx(
         (3 * 2 / 3 + 7) / 10
     )
     assert (
-        vqa_accuracy.consensus("dog", ["dog"]) == 1.0
-        and vqa_accuracy.consensus("dog", ["cat"] * 10) == 0.0
+        vqa_accuracy.consensus_accuracy("dog", ["dog"]) == 1.0
+        and vqa_accuracy.consensus_accuracy("dog", ["cat"] * 10) == 0.0
     )
 
 

@@ -115,7 +115,7 @@ def test_the_operator_can_withdraw_a_submission(command, data):
     assert done.code == 0 and f"The texts of '{NEW}' are gone" in done.out, done.err
     store = SubmissionStore(database := Database(command.database))
     assert store.answers("VisIT-Bench") == {} and [
-        one.withdrawn for one in store.submissions()
+        one.is_withdrawn for one in store.submissions()
     ] == [True]
     assert sum(board_key.matches for board_key in store.board_keys()) == FEW
     database.close()

@@ -103,7 +103,7 @@ def test_nothing_that_is_written_told_or_logged_has_a_right_answer(
         assert told_by(repr(found.lines) + repr(found.problems), rows) == []
         job = desk.service.extract(desk.owner, token, chosen, "strict", "my-model")
         assert (job.benchmark, job.model) == ("hidden", "")
-        assert desk.service.left(job) == 0
+        assert desk.service.count_left(job) == 0
         report = desk.bench.jobs.report(job.link)
         assert isinstance(report, HiddenReport)
         files = benchmark_of(report).files(report)
@@ -128,12 +128,12 @@ def test_nothing_that_is_written_told_or_logged_has_a_right_answer(
 def test_no_judge_is_asked(store, questions, tmp_path):
     desk = visit(store, tmp_path / "data", questions)
     file = riddle_answers(tmp_path / "mine.json", riddle_rows())
-    draft = desk.service.whole_file(desk.owner, desk.brings(file), RIDDLES, "strict", "m")
+    draft = desk.service.draft_file(desk.owner, desk.brings(file), RIDDLES, "strict", "m")
     with pytest.raises(JobServiceError, match="only rules may score this file"):
         desk.service.price(desk.owner, draft, None)
     job = desk.service.extract(desk.owner, desk.brings(file), RIDDLES, "strict", "m")
     with pytest.raises(JobServiceError, match="no such report"):
-        desk.service.price(desk.owner, desk.service.rest(desk.owner, job.link), None)
+        desk.service.price(desk.owner, desk.service.draft_rest(desk.owner, job.link), None)
 
 
 def test_an_upload_that_fails_tells_no_right_answer(store, questions, tmp_path, caplog):

@@ -70,14 +70,16 @@ def test_answers_are_read_and_priced_aside_as_they_are_here(database, tmp_path, 
         own = OwnJudge("unknown", Endpoint("https://j.example", Secret("k"), OWNER), False)
         found = []
         for service in both(visit, aside):
-            drafts = [service.answers(OWNER, token, "sample", one, "") for one in (ONCE, SAMPLED)]
+            drafts = [
+                service.draft_answers(OWNER, token, "sample", one, "") for one in (ONCE, SAMPLED)
+            ]
             priced = [service.costs(OWNER, drafts, judge) for judge in (None, own, None, own)]
-            seen = service.recognise(OWNER, token), service.look(OWNER, token, "mm-vet")
+            seen = service.recognise(OWNER, token), service.describe_answers(OWNER, token, "mm-vet")
             job = service.quote(OWNER, drafts[0], None)
             draft = visit.bench.jobs.draft(job.link)
             assert draft
             tokens = [cost.prompt_tokens for costs in priced for cost in costs]
-            found.append((seen, len(draft[0].rows), [*tokens, job.quote.prompt_tokens]))
+            found.append((seen, len(draft.report.rows), [*tokens, job.quote.prompt_tokens]))
         here, there = found
         assert here[:2] == there[:2]
         assert here[2] == pytest.approx(there[2], rel=0.1), "but for canaries, drawn anew"
@@ -92,8 +94,8 @@ def test_rules_read_a_table_aside_and_what_they_leave_is_priced_once(database, t
     with visiting(database, tmp_path) as visit:
         _, service = both(visit, aside)
         job = service.extract(OWNER, visit.brings(file), FileChoice("mmbench"), "strict", "")
-        assert service.left(job) == service.left(job) == 200
-        costs = [service.price(OWNER, service.rest(OWNER, job.link), None) for _ in range(3)]
+        assert service.count_left(job) == service.count_left(job) == 200
+        costs = [service.price(OWNER, service.draft_rest(OWNER, job.link), None) for _ in range(3)]
         assert costs[0].calls == 200 and len(set(costs)) == 1
         assert [one for one in aside.called if one != "pictures"] == ["extracted", "left", "prices"]
         report = visit.bench.jobs.report(job.link)
@@ -113,7 +115,7 @@ def test_what_is_wrong_with_a_large_file_is_told_as_of_a_small_one(database, tmp
         token = visit.brings(table)
         assert service.recognise(OWNER, token).benchmark == "visit-bench"
         with pytest.raises(UploadError, match="Unknown instances: 60"):
-            service.price(OWNER, service.comparison(OWNER, token, SubmissionRequest()), None)
+            service.price(OWNER, service.draft_comparison(OWNER, token, SubmissionRequest()), None)
         with pytest.raises(
             RowsError, match="broken.csv, row 5002: A cell of this row has no closing quote"
         ):

@@ -110,7 +110,7 @@ class Desk:
             return "told"
         chosen = FileChoice(found.benchmark)
         for protocol in benchmark_named(found.benchmark).protocols.values():
-            self.reader.extracted(upload, chosen, protocol, "")
+            self.reader.report_by_rules(upload, chosen, protocol, "")
         return "scored"
 
 

@@ -50,14 +50,14 @@ def test_a_slug_opens_a_report_while_it_is_published_and_comes_back(database):
     public = PublishedJobs(database)
     link = jobs.add_done(OWNER, mm_vet_report()).link
     slug = jobs.publish(OWNER, link, True).slug
-    assert jobs.find(slug) == jobs.find(link) == public.at(slug)
+    assert jobs.find(slug) == jobs.find(link) == public.with_slug(slug)
     assert jobs.report(slug) == jobs.report(link)
     assert jobs.publish(OWNER, link, False).slug == slug
-    assert (jobs.find(slug), jobs.report(slug), public.at(slug)) == (None, None, None)
-    assert jobs.report(link) and public.benchmarks() == {}
+    assert (jobs.find(slug), jobs.report(slug), public.with_slug(slug)) == (None, None, None)
+    assert jobs.report(link) and public.counts_by_benchmark() == {}
     assert jobs.publish(OWNER, link, True).slug == slug
     jobs.delete(OWNER, link)
-    assert (jobs.find(slug), public.at(slug)) == (None, None)
+    assert (jobs.find(slug), public.with_slug(slug)) == (None, None)
 
 
 def test_a_published_report_stays_when_private_ones_expire(database):
@@ -79,7 +79,7 @@ def test_the_list_has_pages_newest_first_and_by_benchmark(database: Database, mo
         link = jobs.add_done(OWNER, report).link
         jobs.publish(OWNER, link, report.title != "private")
     public = PublishedJobs(database)
-    assert public.benchmarks() == {"mm-vet": 4, "mmt-bench": 1}
+    assert public.counts_by_benchmark() == {"mm-vet": 4, "mmt-bench": 1}
     shown = [[job.title for job in public.page("", page).jobs] for page in (0, 1, 2, 3, 9)]
     assert shown == [["other", "m3"], ["other", "m3"], ["m2", "m1"], ["m0"], ["m0"]]
     assert [job.title for job in public.page("mm-vet", 1).jobs] == ["m3", "m2"]

@@ -196,7 +196,7 @@ class House:
 
     def _kept(self, owner: str, report: AnyReport) -> Job:
         job = self.jobs.add_done(owner, report)
-        self.pictures.soon(job)
+        self.pictures.keep_soon(job)
         return job
 
     def kept(self) -> int:
@@ -217,7 +217,7 @@ def test_answers_that_people_label_have_their_pictures_too_and_none_twice(house,
     shown = house.pictures.numbers(job.link)
     answers = BENCHMARKS["mmbench"].scored_answers(house.jobs.report(job.link))
     for _ in range(2):
-        house.pictures.soon(job, answers[:12])
+        house.pictures.keep_soon(job, answers[:12])
         kept = house.pictures.numbers(job.link)
         assert shown.items() <= kept.items() and kept.keys() == {
             *shown,
@@ -251,5 +251,5 @@ def test_a_report_that_is_deleted_meanwhile_gets_none(house, tmp_path):
     assert house.pictures.numbers(job.link) == {}
     house.report(written(tmp_path / "a.tsv", [row(1, "D", image=picture(RED))]))
     house.jobs.delete(OWNER, job.link)
-    house.pictures.soon(job)
+    house.pictures.keep_soon(job)
     assert house.pictures.numbers(job.link) == {} and house.kept() == 0

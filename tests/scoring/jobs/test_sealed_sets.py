@@ -36,12 +36,14 @@ def desk(database, folder, reply=quotes):
     """A person at the desk of a server whose judge says all that it reads."""
     with OpenAIServer(reply) as server:
         blind = Submissions(database, None)
-        bench = Bench(database, server.address, is_blind=blind.is_blind, opened=blind.opened)
+        bench = Bench(
+            database, server.address, is_blind=blind.is_blind, open_draft=blind.open_draft
+        )
         yield Visit(bench, folder)
 
 
 def quoted(visit: Visit, file, network: str | None = None, judge: OwnJudge | None = None):
-    draft = visit.service.sealed(visit.owner, visit.brings(file), "hardened", "my-model")
+    draft = visit.service.draft_sealed(visit.owner, visit.brings(file), "hardened", "my-model")
     return visit.service.quote(visit.owner, draft, judge, network)
 
 
@@ -95,7 +97,9 @@ def test_a_judge_that_fails_repeats_nothing_sealed(database, tmp_path, caplog, s
     )
     with OpenAIServer(lambda body, sample: "".join(re.findall(SEALED, prompt(body)))) as server:
         blind = Submissions(database, None)
-        bench = Bench(database, server.address, is_blind=blind.is_blind, opened=blind.opened)
+        bench = Bench(
+            database, server.address, is_blind=blind.is_blind, open_draft=blind.open_draft
+        )
         visit = Visit(bench, tmp_path)
         if status:
             server.answers += [answer.encode()] * 100
@@ -131,7 +135,7 @@ def test_a_judge_of_ones_own_is_never_sent_them(database, tmp_path):
     with desk(database, tmp_path) as visit, running(visit.bench):
         own = OwnJudge("gpt-4", Endpoint("https://example.org/v1", Secret("sk"), "ada"), True)
         file = sealed.answers(tmp_path / "mine.jsonl")
-        draft = visit.service.sealed(visit.owner, visit.brings(file), "hardened", "my-model")
+        draft = visit.service.draft_sealed(visit.owner, visit.brings(file), "hardened", "my-model")
         with pytest.raises(JobServiceError, match="Only this site's judge may see"):
             visit.service.price(visit.owner, draft, own)
         with pytest.raises(JobServiceError, match="Only this site's judge may see"):

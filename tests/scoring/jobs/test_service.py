@@ -78,8 +78,8 @@ def test_a_toolkits_grades_are_seen_beside_their_questions(database, tmp_path):
     with visiting(database, tmp_path) as visit:
         token = visit.brings(file)
         assert visit.service.recognise(visit.owner, token).benchmark == "mm-vet"
-        assert visit.service.graded(visit.owner, token)
-        seen = visit.service.look(visit.owner, token, "mm-vet")
+        assert visit.service.has_grades(visit.owner, token)
+        seen = visit.service.describe_answers(visit.owner, token, "mm-vet")
         assert seen.lines == (
             f"VLMEvalKit's result file: grades by gpt-4-turbo for {len(asked)} questions, runs: 1. No judge is needed.",
         )
@@ -193,8 +193,8 @@ def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_
         assert isinstance(by_rules, ChoiceReport) and by_rules.left == 4 and by_rules.judge is None
         for owner, link in (("somebody else", first.link), (OWNER, "no such link")):
             with pytest.raises(JobServiceError, match="You have no such report"):
-                visit.service.quote(owner, visit.service.rest(owner, link), None)
-        second = visit.service.quote(OWNER, visit.service.rest(OWNER, first.link), None)
+                visit.service.quote(owner, visit.service.draft_rest(owner, link), None)
+        second = visit.service.quote(OWNER, visit.service.draft_rest(OWNER, first.link), None)
         assert (second.state, second.quote.calls, second.total, second.model) == (
             "quoted",
             4,
@@ -213,7 +213,7 @@ def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_
             "the report by rules stays as it was"
         )
         with pytest.raises(JobServiceError, match="Nothing in 'model' is left"):
-            visit.service.quote(OWNER, visit.service.rest(OWNER, second.link), None)
+            visit.service.quote(OWNER, visit.service.draft_rest(OWNER, second.link), None)
 
 
 @ON_SQLITE
@@ -223,7 +223,7 @@ def test_marks_come_from_the_judge_alone(database, tmp_path):
         first = visit.service.extract(OWNER, *visit.asked_for(file, "okvqa_marks", "mmbench-paper"))
         line = figure_lines(visit.bench.jobs.report(first.link))["Mean mark"]
         assert (line.n, line.mean) == (2, None)
-        second = visit.service.quote(OWNER, visit.service.rest(OWNER, first.link), None)
+        second = visit.service.quote(OWNER, visit.service.draft_rest(OWNER, first.link), None)
         assert second.total == 2, "an answer without references is not marked"
         visit.service.start(OWNER, second.link, None)
         with running(visit.bench):
@@ -256,8 +256,8 @@ def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
             visit.service.extract(OWNER, *visit.asked_for(unsure, "mmbench", "lenient"))
         (broken := tmp_path / "mine.json").write_text("{")
         for ask in (
-            visit.service.graded,
-            lambda owner, token: visit.service.look(owner, token, "mm-vet"),
+            visit.service.has_grades,
+            lambda owner, token: visit.service.describe_answers(owner, token, "mm-vet"),
         ):
             with pytest.raises(RowsError, match=r"^mine\.json"):
                 ask(OWNER, visit.brings(broken))
@@ -265,7 +265,7 @@ def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
         with pytest.raises(
             JobServiceError, match=r"and this site pays \$0.00 per job. Choose fewer runs"
         ):
-            visit.service.quote(OWNER, visit.service.rest(OWNER, link), None)
+            visit.service.quote(OWNER, visit.service.draft_rest(OWNER, link), None)
         with pytest.raises(JobError):
             visit.service.start(OWNER, link, None)
 
@@ -362,7 +362,7 @@ def test_where_people_can_log_in_a_guest_is_lent_no_judge(database, tmp_path, un
         link = guest.service.extract(guest.owner, *guest.asked_for(unsure)).link
         words = "people who log in. Log in above. Or use your own key"
         with pytest.raises(JobServiceError, match=words):
-            guest.service.quote(guest.owner, guest.service.rest(guest.owner, link), None)
+            guest.service.quote(guest.owner, guest.service.draft_rest(guest.owner, link), None)
         job = guest.bench.quoted(owner=guest.owner)
         with pytest.raises(JobServiceError, match=words):
             guest.service.start(guest.owner, job.link, None)
@@ -398,7 +398,7 @@ def test_every_form_of_a_judges_reply_is_read(database, tmp_path):
         visit = Visit(Bench(database, server.address), tmp_path)
         file = table_file(tmp_path / "model.tsv", rows)
         first = visit.service.extract(OWNER, *visit.asked_for(file))
-        job = visit.service.quote(OWNER, visit.service.rest(OWNER, first.link), None)
+        job = visit.service.quote(OWNER, visit.service.draft_rest(OWNER, first.link), None)
         visit.service.start(OWNER, job.link, None)
         with running(visit.bench):
             assert ended(visit.bench, job.link).state == "done"
@@ -416,7 +416,7 @@ def test_a_judge_that_nobody_can_read_stops_its_job_which_goes_on_with_another(
     with OpenAIServer(answered_by_case([f"Hm {case}" for case in range(30)])) as server:
         visit = Visit(Bench(database, server.address), tmp_path)
         first = visit.service.extract(OWNER, *visit.asked_for(file))
-        job = visit.service.quote(OWNER, visit.service.rest(OWNER, first.link), None)
+        job = visit.service.quote(OWNER, visit.service.draft_rest(OWNER, first.link), None)
         with pytest.raises(JobServiceError, match="no such stopped job"):
             visit.service.with_another_judge(OWNER, job.link, None)
         visit.service.start(OWNER, job.link, None)
@@ -426,7 +426,7 @@ def test_a_judge_that_nobody_can_read_stops_its_job_which_goes_on_with_another(
     assert stopped.state == "failed" and "last 10 replies of test-judge" in stopped.problem
     assert stopped.problem.count("'Hm ") == 2 and "another judge" in stopped.problem
     assert "this site's judge is of no use" in caplog.text
-    assert [one.link for one in visit.bench.jobs.stopped(5)] == [job.link]
+    assert [one.link for one in visit.bench.jobs.stopped_jobs(5)] == [job.link]
     for owner in ("somebody else", OWNER):
         link = job.link if owner != OWNER else first.link
         with pytest.raises(JobServiceError, match="no such stopped job"):
@@ -437,7 +437,7 @@ def test_a_judge_that_nobody_can_read_stops_its_job_which_goes_on_with_another(
     assert (other.address, other.quote.calls) == (address.address, 30)
     drafted = visit.bench.jobs.draft(other.link)
     before = visit.bench.jobs.draft(job.link)
-    assert drafted and before and drafted[0].rows == before[0].rows
+    assert drafted and before and drafted.report.rows == before.report.rows
     with OpenAIServer(lambda body, sample: "B") as server:
         mended = Visit(Bench(database, server.address), tmp_path)
         again = mended.service.with_another_judge(OWNER, job.link, None)
@@ -456,7 +456,7 @@ def test_a_report_of_a_judge_that_was_mostly_unreadable_is_no_score(
         visit = Visit(Bench(database, server.address), tmp_path)
         file = table_file(tmp_path / "model.tsv", rows)
         first = visit.service.extract(OWNER, *visit.asked_for(file))
-        job = visit.service.quote(OWNER, visit.service.rest(OWNER, first.link), None)
+        job = visit.service.quote(OWNER, visit.service.draft_rest(OWNER, first.link), None)
         visit.service.start(OWNER, job.link, None)
         with running(visit.bench):
             done = ended(visit.bench, job.link)
@@ -481,7 +481,7 @@ def test_answers_that_voters_may_be_shown_go_to_the_sites_judge_alone(database, 
     blindness = Blindness(database, ItemBank(database), "off")
     with visiting(database, tmp_path) as visit:
         service = replace(visit.service, submissions=Submissions(database, blindness))
-        draft = service.stored_comparison(StoredModel("m1", "bank"), SubmissionRequest())
+        draft = service.draft_stored_comparison(StoredModel("m1", "bank"), SubmissionRequest())
         for ask in (service.price, service.quote):
             refused = pytest.raises(JobServiceError, match="only this site's judge may see")
             with refused if kind == "folder" else nullcontext():
@@ -502,7 +502,7 @@ def test_what_is_known_and_said_of_voters_secrets_is_not_told(database, tmp_path
     with visiting(database, tmp_path, reply="The other one said: m2 says 4") as visit:
         visit.bench.worker._is_blind = blind.is_blind
         service = replace(visit.service, submissions=blind)
-        draft = service.stored_comparison(StoredModel("m1", "bank"), SubmissionRequest())
+        draft = service.draft_stored_comparison(StoredModel("m1", "bank"), SubmissionRequest())
         job = service.quote(OWNER, draft, None)
         service.start(OWNER, job.link, None)
         with running(visit.bench):
@@ -525,7 +525,7 @@ def test_the_first_grades_are_not_told_of_voters_secrets(database, tmp_path, kin
     blind = Submissions(database, Blindness(database, ItemBank(database), "off"))
     with visiting(database, tmp_path, reply="Overall, Response A is better.") as visit:
         service = replace(visit.service, submissions=blind)
-        draft = service.stored_comparison(StoredModel("m1", "bank"), SubmissionRequest())
+        draft = service.draft_stored_comparison(StoredModel("m1", "bank"), SubmissionRequest())
         job = service.quote(OWNER, draft, None)
         service.start(OWNER, job.link, None)
         with running(visit.bench):
@@ -555,7 +555,7 @@ def test_the_price_of_voters_secrets_tells_nothing_of_their_lengths(database, tm
         blind = Submissions(database, Blindness(database, ItemBank(database), "off"))
         with visiting(database, tmp_path) as visit:
             service = replace(visit.service, submissions=blind)
-            draft = service.stored_comparison(StoredModel("m1", source), SubmissionRequest())
+            draft = service.draft_stored_comparison(StoredModel("m1", source), SubmissionRequest())
             cost = service.price(OWNER, draft, None)
             costs.append(cost.prompt_tokens)
             calls.append(cost.calls)

@@ -183,7 +183,7 @@ def test_what_was_found_out_about_a_judge_is_remembered(database):
 def test_jobs_are_taken_in_their_order(database):
     bench = Bench(database, NOWHERE)
     jobs = [bench.begun(owner=f"person {number}") for number in range(3)]
-    assert [bench.jobs.ahead(job.link) for job in jobs] == [0, 1, 2]
+    assert [bench.jobs.count_ahead(job.link) for job in jobs] == [0, 1, 2]
     taken = [bench.jobs.take("server", frozenset(), frozenset()) for _ in range(4)]
     assert [claim.job.link for claim in taken if claim] == [job.link for job in jobs]
     assert taken[-1] is None

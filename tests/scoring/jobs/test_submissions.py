@@ -27,17 +27,17 @@ from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Jobs
 from scoring.jobs.submissions import PeoplesBoards, SubmissionRequest, Submissions
 from scoring.judges.run import Quote
-from scoring.visit_bench.benchmark import VISIT_BENCH, battle_rows, boards, published
+from scoring.visit_bench.benchmark import VISIT_BENCH, battle_rows, boards, published_ratings
 from scoring.visit_bench.leaderboard import (
     PlayedMatch,
     automatic_board,
-    played_of,
+    leaderboard_tsv,
+    matches_of_votes,
     rank_correlation,
-    table,
 )
 from scoring.visit_bench.matches import MatchReport, Response, Verdict
 from scoring.visit_bench.reader import read_submission
-from scoring.visit_bench.store import SubmissionError, labels
+from scoring.visit_bench.store import SubmissionError, judging_labels
 from scoring.web.article import preview_drawing
 from scoring.web.judges_page import (
     VISIT,
@@ -345,10 +345,10 @@ def test_stored_answers_can_be_submitted(submissions):
 def test_stored_models_are_those_with_answers_in_use(submissions, database):
     ingest = Ingest(database)
     ingest.add_items("later", "visit", drafts(8)[6:])
-    assert [str(one) for one in submissions.stored()[1:3]] == ["m1 · later", "m2 · later"]
-    assert len(submissions.stored()) == 8, "the references too"
+    assert [str(one) for one in submissions.stored_models()[1:3]] == ["m1 · later", "m2 · later"]
+    assert len(submissions.stored_models()) == 8, "the references too"
     ingest.retire("m2")
-    assert {one.model for one in submissions.stored()} == {"m1", "m3", REFERENCE}
+    assert {one.model for one in submissions.stored_models()} == {"m1", "m3", REFERENCE}
 
 
 def test_a_judge_that_sees_pictures_is_another_judge(submissions, submit):
@@ -417,14 +417,18 @@ def test_only_what_the_operators_judge_judged_whole_comes_onto_a_board(
 def test_texts_can_be_withdrawn_and_results_stay(submissions, submit):
     store = submissions.store
     store.enter("ada", judged(submit().report))
-    before = [table([store.standings(board_key).board]) for board_key in store.board_keys()]
+    before = [
+        leaderboard_tsv([store.standings(board_key).board]) for board_key in store.board_keys()
+    ]
     with pytest.raises(SubmissionError, match="You have no submission"):
         store.withdraw("bob", "test", "Newcomer")
     met = judged(submit(owner="bob", model="Rival").report)
     store.withdraw("ada", "test", "Newcomer")
     (kept,) = store.submissions()
-    assert kept.withdrawn and kept.number == 1 and store.answers("test") == {}
-    assert [table([store.standings(board_key).board]) for board_key in store.board_keys()] == before
+    assert kept.is_withdrawn and kept.number == 1 and store.answers("test") == {}
+    assert [
+        leaderboard_tsv([store.standings(board_key).board]) for board_key in store.board_keys()
+    ] == before
     assert all(
         verdict.replies == ()
         for board_key in store.board_keys()
@@ -472,8 +476,8 @@ def test_boards_never_mix_judges_protocols_or_kinds_of_images(submissions, submi
     ]
     assert all(len(found) == 3 for found in items)
     judgings = [board_key.judging for board_key in board_keys]
-    assert len(set(labels(judgings).values())) == 5
-    moved = labels(replace(one, id=one.id + 10 * place, address=f"http://10.0.0.{place}:8000/v1")
+    assert len(set(judging_labels(judgings).values())) == 5
+    moved = judging_labels(replace(one, id=one.id + 10 * place, address=f"http://10.0.0.{place}:8000/v1")
                    for one in judgings for place in range(2))  # fmt: skip
     assert len(set(moved.values())) == 10 and not any("10.0.0" in label for label in moved.values())
     assert [one.number for one in submissions.store.submissions()] == [1], (
@@ -496,7 +500,7 @@ def test_a_report_stands_beside_table_4_with_both_numbers_of_one_kind_of_images(
     assert table and table.own["Elo"] == multiple["Newcomer"]
     assert table.own["Win rate"] == VISIT_BENCH.headline(report).mean
     assert {row.model for row in table.rows} == {
-        one.model for one in published() if one.category == "multiple"
+        one.model for one in published_ratings() if one.category == "multiple"
     }
 
 
@@ -567,8 +571,8 @@ def test_planted_votes_print_the_papers_table_3(tmp_path):
                 f"https://e.org/{number}.png,What?,x,y,{sides[0]},{sides[1]},{won == left},{won != left}"
             )
     path.write_text("\n".join(lines) + "\n")
-    board = automatic_board(played_of(read(path)), multi=False)
-    printed = dict(line.split("\t")[1::3] for line in table([board]).splitlines()[1:])
+    board = automatic_board(matches_of_votes(read(path)), multi=False)
+    printed = dict(line.split("\t")[1::3] for line in leaderboard_tsv([board]).splitlines()[1:])
     assert printed == {
         **{model: shown for model, (_, _, shown) in TABLE_3.items()},
         "human_verified_reference": "-",
@@ -663,7 +667,9 @@ def test_the_boards_battles_come_back_to_the_same_board(submissions, submit, tmp
         lines = (path.read_text("utf-8").splitlines(), again.read_text("utf-8").splitlines())
         assert list(map(json.loads, lines[0])) == list(map(json.loads, lines[1]))
         board = submissions.store.standings(board_key).board
-        assert table([automatic_board(played_of(battles), board_key.multi)]) == table([board])
+        assert leaderboard_tsv(
+            [automatic_board(matches_of_votes(battles), board_key.multi)]
+        ) == leaderboard_tsv([board])
 
 
 # The page.
@@ -727,7 +733,7 @@ def test_intervals_of_peoples_votes_allow_for_voters_who_judge_alike(tmp_path):
     path.write_text(
         "\n".join(map(json.dumps, [*rows, {**rows[0], "model_b": "m"}])), encoding="utf-8"
     )
-    played = list(played_of(read(path)))
+    played = list(matches_of_votes(read(path)))
     people = automatic_board(played, False)
     judge = automatic_board([match._replace(voter="") for match in played], False)
     assert people.matches == 160, "a model against itself is no match"

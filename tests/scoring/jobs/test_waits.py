@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select
 
-from arena.budget import HOLD, LOST
+from arena.budget import HOLD, LOST_AGE
 from arena.database import Database, now
 from scoring.benchmarks.mm_vet import Options
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
@@ -81,7 +81,7 @@ def test_a_job_says_that_it_waits_for_money_and_until_when(database):
         with running(bench):
             others = bench.budget.for_job("other", "bob").reserve(399_000)
             job = bench.begun()
-            until = now() + LOST
+            until = now() + LOST_AGE
             wait_for(lambda: bench.jobs.find(job.link).problem)
             waiting = bench.jobs.find(job.link)
             bench.budget.commit(others, 0)

@@ -64,7 +64,7 @@ def test_a_job_is_judged_to_its_report(database):
     assert done.finished and done.started and done.started < done.finished
     assert (
         report
-        and report.trusted
+        and report.is_trusted
         and None not in {grade.score for row in report.rows for grade in row.grades}
     )
     assert report.judge.versions == ("test-judge-2026-01-01",)
@@ -81,7 +81,7 @@ def test_work_that_hangs_does_not_keep_the_runner_from_ending(database):
         over.wait()
 
     with OpenAIServer() as server:
-        bench = Bench(database, server.address, judged=hang)
+        bench = Bench(database, server.address, on_judged=hang)
         bench.begun()
         bench.worker.start()
         assert hanging.wait(60)
@@ -188,7 +188,7 @@ def test_what_becomes_public_of_a_job_is_of_its_owner_as_it_stands_at_its_end(da
 
     with OpenAIServer(score) as server:
         bench = Bench(
-            database, server.address, judged=lambda job, report: published.append(job.owner)
+            database, server.address, on_judged=lambda job, report: published.append(job.owner)
         )
         links.append(bench.begun().link)
         with running(bench):

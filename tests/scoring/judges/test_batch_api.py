@@ -17,7 +17,7 @@ from arena.types import Secret
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from scoring.cli import progress
 from scoring.judges import batch_api
-from scoring.judges.batch_api import BATCH, BatchJudge, _parts, _Waiting, half
+from scoring.judges.batch_api import BATCH, BatchJudge, _file_parts, _WaitingQuestion, half_price
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeError, JudgeStopped
 from scoring.judges.spec import Price
@@ -49,7 +49,7 @@ def judged(server: OpenAIServer, database: Database, batch: bool = True) -> Repo
     async def work() -> Report:
         address, cache = Endpoint(server.address, Secret("sk-test")), ReplyCache(database)
         asked = (
-            BatchJudge(SPEC, address, database, quiet=0.25, every=0.02)
+            BatchJudge(SPEC, address, database, quiet_seconds=0.25, poll_seconds=0.02)
             if batch
             else Judge(SPEC, address)
         )
@@ -191,18 +191,18 @@ def test_a_file_holds_what_a_server_takes(monkeypatch):
     assert batch_api.MOST_LINES <= 50_000 and batch_api.MOST_BYTES <= 200_000_000
     monkeypatch.setattr(batch_api, "MOST_LINES", 50)
     monkeypatch.setattr(batch_api, "MOST_BYTES", 19_000)
-    small = [_Waiting({"n": number}, None) for number in range(51)]
-    assert [len(part) for part in _parts(small)] == [50, 1]
-    large = [_Waiting({"picture": "x" * 8_000}, None) for _ in range(3)]
-    assert [len(part) for part in _parts(large)] == [2, 1]
+    small = [_WaitingQuestion({"n": number}, None) for number in range(51)]
+    assert [len(part) for part in _file_parts(small)] == [50, 1]
+    large = [_WaitingQuestion({"picture": "x" * 8_000}, None) for _ in range(3)]
+    assert [len(part) for part in _file_parts(large)] == [2, 1]
 
 
 def test_a_batch_costs_half():
-    assert half(Price(2.0, 8.0)) == Price(1.0, 4.0) and half(None) is None
+    assert half_price(Price(2.0, 8.0)) == Price(1.0, 4.0) and half_price(None) is None
 
 
 def test_the_command_tells_the_half_price_and_scores(tmp_path, monkeypatch):
-    monkeypatch.setattr(progress, "BatchJudge", partial(BatchJudge, quiet=0.25))
+    monkeypatch.setattr(progress, "BatchJudge", partial(BatchJudge, quiet_seconds=0.25))
     (tmp_path / "prices.csv").write_text("model,prompt,completion\ntest-judge,2000,8000\n")
     with OpenAIServer(batches=Batches(looks=1)) as judge:
         command = Command(tmp_path, JUDGE_PRICES=str(tmp_path / "prices.csv"))

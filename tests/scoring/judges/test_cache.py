@@ -66,8 +66,8 @@ def test_known_keys_are_told_apart(database):
     keys = [f"k{number}" for number in range(1300)]
     for name in keys[::100]:
         cache.put(name, REPLY)
-    assert dict(cache.known(keys)) == dict.fromkeys(keys[::100], REPLY)
-    assert [*cache.known([])] == []
+    assert dict(cache.cached_replies(keys)) == dict.fromkeys(keys[::100], REPLY)
+    assert [*cache.cached_replies([])] == []
 
 
 def test_replies_survive_the_process(tmp_path):

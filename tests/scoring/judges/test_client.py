@@ -418,13 +418,13 @@ def test_a_call_that_hangs_is_given_up_early_once_it_is_known_how_long_replies_t
         hanging = asyncio.create_task(hang())
         for _ in range(20):
             assert times.limit(1) == 60.0
-            async with times.limited(0):
+            async with times.time_call(0):
                 await asyncio.sleep(0)
         return await hanging
 
     async def hang() -> str:
         with pytest.raises(Trouble, match="no reply within 0.2 seconds") as caught:
-            async with times.limited(0):
+            async with times.time_call(0):
                 await asyncio.sleep(50)
         return caught.value.kind
 
@@ -504,9 +504,9 @@ class Noting(RateLimiter):
         self._asked: list[float] = []
         self._turns: list[float] = []
 
-    async def turn(self, tokens: int) -> None:
+    async def wait_turn(self, tokens: int) -> None:
         self._asked.append(time.monotonic())
-        await super().turn(tokens)
+        await super().wait_turn(tokens)
         self._turns.append(time.monotonic())
 
     def assert_spaced(self, calls: int, seconds: float) -> None:
@@ -552,7 +552,7 @@ def test_calls_that_a_pause_holds_back_are_spaced_out_after_it():
         meter, begun = RateLimiter(RateLimits(requests_per_minute=3000)), time.monotonic()
 
         async def turn() -> float:
-            await meter.turn(1)
+            await meter.wait_turn(1)
             return time.monotonic() - begun
 
         asked = asyncio.gather(*(turn() for _ in range(8)))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample
 from scoring.judges import attack_rules
-from scoring.judges.injection import canaries, flags, neutralise, swapped
+from scoring.judges.injection import canaries, flags, neutralise, with_swapped_truth
 from scoring.judges.obfuscation import readings
 from scoring.report import Question
 from tests.support.attacks import OBFUSCATIONS, PLAIN, planted
@@ -157,17 +157,17 @@ def test_a_swapped_truth_shares_no_word_with_answer_or_truth(data):
     questions = load_mm_vet(data / "mm-vet").questions
     predictions = json.loads((data / "mm-vet" / "llava_llama2_13b_chat.json").read_text("utf-8"))
     for question in questions[::12]:
-        other = swapped(question, predictions[question.id], questions)
+        other = with_swapped_truth(question, predictions[question.id], questions)
         assert (other.id, other.text, other.groups) == (question.id, question.text, question.groups)
         words = set(re.findall(r"\w+", other.truth.casefold())) - {"and", "or"}
         said = set(re.findall(r"\w+", f"{predictions[question.id]} {question.truth}".casefold()))
         assert words and not words & said
-        assert other == swapped(question, predictions[question.id], questions)
+        assert other == with_swapped_truth(question, predictions[question.id], questions)
 
 
 def test_a_swapped_truth_is_another_one_even_among_few():
     questions = own_sample().questions
     every_word = " ".join(question.truth for question in questions)
     for question in questions:
-        assert swapped(question, every_word, questions).truth != question.truth
-    assert swapped(QUESTION, "four", [QUESTION]).truth != QUESTION.truth
+        assert with_swapped_truth(question, every_word, questions).truth != question.truth
+    assert with_swapped_truth(QUESTION, "four", [QUESTION]).truth != QUESTION.truth

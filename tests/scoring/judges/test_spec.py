@@ -28,7 +28,7 @@ from scoring.judges.spec import (
     most_tokens,
     prices_date,
     read_prices,
-    request,
+    request_body,
     with_price,
 )
 
@@ -39,7 +39,7 @@ HELLO = (Message("system", "Be short."), Message("user", "Hello"))
 
 def test_a_request_holds_what_the_model_takes():
     ask = Ask(HELLO, 0.5, reply_tokens=3, samples=5, schema='{"type": "object"}', seed=4)
-    assert request(WIDE, ask) == {
+    assert request_body(WIDE, ask) == {
         "model": "judge",
         "messages": [
             {"role": "system", "content": "Be short."},
@@ -59,14 +59,14 @@ def test_a_request_holds_what_the_model_takes():
 def test_pictures_follow_their_messages_text():
     pictures = (ShownImage("0" * 64, "png"), ShownImage("1" * 64, "webp"))
     ask = Ask((HELLO[0], Message("user", "Which one?", pictures)))
-    named = request(WIDE, ask)["messages"]
+    named = request_body(WIDE, ask)["messages"]
     assert named[0]["content"] == "Be short."
     assert named[1]["content"] == [
         {"type": "text", "text": "Which one?"},
         {"type": "image_url", "image_url": {"url": f"{'0' * 64}.png"}},
         {"type": "image_url", "image_url": {"url": f"{'1' * 64}.webp"}},
     ]
-    sent = request(WIDE, ask, lambda picture: f"data:{picture.suffix}")["messages"]
+    sent = request_body(WIDE, ask, lambda picture: f"data:{picture.suffix}")["messages"]
     assert [part["image_url"]["url"] for part in sent[1]["content"][1:]] == [
         "data:png",
         "data:webp",
@@ -75,14 +75,14 @@ def test_pictures_follow_their_messages_text():
 
 def test_a_request_leaves_out_what_the_model_refuses():
     ask = Ask(HELLO, 0.0, reply_tokens=3, schema="{}", seed=4)
-    assert request(NARROW, ask).keys() == {"model", "messages", "max_completion_tokens"}
-    assert request(NARROW, ask)["max_completion_tokens"] == 3 + 4096
-    assert request(WIDE, Ask(HELLO, None)).keys() == {"model", "messages", "max_tokens"}
+    assert request_body(NARROW, ask).keys() == {"model", "messages", "max_completion_tokens"}
+    assert request_body(NARROW, ask)["max_completion_tokens"] == 3 + 4096
+    assert request_body(WIDE, Ask(HELLO, None)).keys() == {"model", "messages", "max_tokens"}
 
 
 def test_several_samples_of_a_model_that_gives_one_are_an_error():
     with pytest.raises(ValueError, match="thinker gives one sample per call, not 5"):
-        request(NARROW, Ask(HELLO, samples=5))
+        request_body(NARROW, Ask(HELLO, samples=5))
 
 
 @given(st.lists(st.text(max_size=300), max_size=4))

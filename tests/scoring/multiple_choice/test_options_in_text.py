@@ -4,12 +4,13 @@ import pytest
 
 from arena.io.tables import Record
 from scoring.benchmarks import choice, mmbench
+from scoring.multiple_choice.columns import has_options
 from scoring.multiple_choice.option_texts import (
     do_name_letters,
     listed_options,
     options_in_text,
 )
-from scoring.multiple_choice.reader import has_options, read_choices
+from scoring.multiple_choice.reader import read_choices
 from scoring.multiple_choice.types import LETTERS, PASS
 from tests.support.choice_reports import choice_report
 

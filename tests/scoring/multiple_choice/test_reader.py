@@ -6,11 +6,12 @@ import pytest
 
 from arena.io.tables import Record
 from scoring.benchmarks.base import OpenedFile
-from scoring.benchmarks.choice_blind import submitted
+from scoring.benchmarks.choice_blind import submitted_answers
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.multiple_choice.circular_eval import PASS, circles, rotation_problems
+from scoring.multiple_choice.columns import has_options
 from scoring.multiple_choice.extract import extract
-from scoring.multiple_choice.reader import has_options, read_choices, read_questions
+from scoring.multiple_choice.reader import read_choices, read_questions
 from scoring.multiple_choice.types import Decided
 
 
@@ -72,7 +73,7 @@ def test_ten_options_make_a_circle_of_ten_passes():
     assert (circle.outcome, len(circle.passes)) == ("right", 10)
     (shorter,) = circles(decided[:9])
     assert (shorter.outcome, shorter.missing) == ("incomplete", (9,))
-    first = next(submitted(decided))
+    first = next(submitted_answers(decided))
     assert [*first.cells][2:12] == list(ascii_uppercase[:10])
 
 

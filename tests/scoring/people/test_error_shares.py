@@ -15,7 +15,7 @@ from scoring.people.error_shares import (
     KEYS,
     LabelsError,
     error_shares,
-    merged,
+    merge_labels,
     without_annotation_errors,
 )
 from scoring.people.errors import ErrorKey, Label
@@ -155,7 +155,7 @@ def test_of_the_papers_96_cases_30_are_no_errors_and_in_no_share():
     assert [found.right.sample.hits for found in shares.values()] == [8, 13, 9]
     for model, share in perception.items():
         assert share.value == pytest.approx(PAPER_SHARES[model]["perception"], abs=0.07)
-    sheet = kind_sheet(shares["GPT-4V"], published=False)
+    sheet = kind_sheet(shares["GPT-4V"], with_paper=False)
     assert "The answer is right" not in set(sheet.frame["kind"])
     assert sheet.note.startswith("Right after all: 8 of 32 labelled answers, 25.0% of all wrong")
 
@@ -211,10 +211,12 @@ def test_several_people_make_one_label():
         Label("1", "g", who, kind)
         for who, kind in zip("abc", ("refuse", "perception", "perception"), strict=True)
     ]
-    assert merged(three)[0].main == "perception"
-    assert merged(three[:2])[0].main == "perception", "of two, the last word"
+    assert merge_labels(three)[0].main == "perception"
+    assert merge_labels(three[:2])[0].main == "perception", "of two, the last word"
     again = [*three, Label("1", "g", "b", "refuse", round=2)]
-    assert merged(again)[0].main == "refuse", "a later round takes the place of an earlier one"
+    assert merge_labels(again)[0].main == "refuse", (
+        "a later round takes the place of an earlier one"
+    )
 
 
 def test_further_kinds_are_those_that_half_of_the_people_see():
@@ -223,9 +225,11 @@ def test_further_kinds_are_those_that_half_of_the_people_see():
         Label("1", "g", "b", "perception", ("reasoning", "knowledge")),
         Label("1", "g", "c", "refuse"),
     ]
-    (label,) = merged(labels)
+    (label,) = merge_labels(labels)
     assert (label.main, label.further) == ("perception", ("reasoning",))
-    assert merged(labels[1:])[0].further == ("perception", "reasoning", "knowledge"), "one of two"
+    assert merge_labels(labels[1:])[0].further == ("perception", "reasoning", "knowledge"), (
+        "one of two"
+    )
 
 
 def test_wrong_questions_bound_the_score():

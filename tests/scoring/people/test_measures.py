@@ -12,7 +12,7 @@ from scoring.benchmarks.mm_vet_questions import truth_parts
 from scoring.people.measures import (
     LEAST_INTERVAL,
     MarksError,
-    compared,
+    compare_scores,
     delta_of_mean,
     delta_of_median,
     distance_interval,
@@ -50,7 +50,7 @@ def test_a_panels_own_delta_is_at_most_the_mean_of_its_members(panels):
 @pytest.mark.parametrize("made", PEERS["agreement"])
 def test_other_programs_have_the_same_numbers(made):
     scores, marks = np.array(made["scores"]) / 10, np.array(made["marks"]) / 10
-    found = compared(scores, marks)
+    found = compare_scores(scores, marks)
     assert found.icc == pytest.approx(made["icc"], abs=1e-9)
     assert found.kappa == pytest.approx(made["kappa"], abs=1e-9)
     assert found.spearman == pytest.approx(made["spearman"], abs=1e-9)
@@ -64,7 +64,7 @@ def test_shrout_and_fleiss_have_their_printed_icc():
 
 def test_a_judge_that_is_always_too_kind_disagrees_but_ranks_alike():
     marks = np.array([0, 0.1, 0.3, 0.4, 0.6, 0.7, 0.8])
-    found = compared(marks + 0.2, marks)
+    found = compare_scores(marks + 0.2, marks)
     assert (
         found.bias == pytest.approx(0.2) and found.delta == pytest.approx(0.2) and found.near == 0
     )
@@ -80,7 +80,7 @@ def test_a_judge_that_is_always_too_kind_disagrees_but_ranks_alike():
 @given(TENTHS)
 def test_equal_scores_agree_wholly(pairs):
     marks = np.array([mark for _, mark in pairs]) / 10
-    found = compared(marks, marks)
+    found = compare_scores(marks, marks)
     assert found.delta == 0 and found.near == 1 and found.bias == 0
     assert found.kappa in (None, pytest.approx(1)) and found.spearman in (None, pytest.approx(1))
 
@@ -90,7 +90,7 @@ def test_what_is_constant_has_no_correlation():
     assert weighted_kappa(np.array([1.0, 1, 1]), np.array([1.0, 1, 1])) is None
     assert icc(np.ones((4, 2))) is None
     for grade in np.arange(11) / 10:
-        alike = compared(np.full(7, grade), np.full(7, grade))
+        alike = compare_scores(np.full(7, grade), np.full(7, grade))
         assert (alike.spearman, alike.icc, alike.kappa) == (None, None, None)
 
 
@@ -99,13 +99,15 @@ def test_means_of_runs_that_are_equal_are_ties():
     means = np.array([(0.1 + 0.2) / 2, (0 + 0.3) / 2, (0.1 + 0.1 + 0.1) / 3, 0.1, 0.9])
     marks = np.array([0.6, 0.4, 0.3, 0.2, 1.0])
     assert len(set(means)) == 5
-    assert compared(means, marks) == compared(np.array([0.15, 0.15, 0.1, 0.1, 0.9]), marks)
+    assert compare_scores(means, marks) == compare_scores(
+        np.array([0.15, 0.15, 0.1, 0.1, 0.9]), marks
+    )
 
 
 @pytest.mark.parametrize("marked", [LEAST_INTERVAL - 1, LEAST_INTERVAL])
 def test_few_marks_have_a_delta_and_no_interval(marked):
     """Ten scores that are all right do not prove that all are."""
-    found = compared(np.ones(marked), np.ones(marked))
+    found = compare_scores(np.ones(marked), np.ones(marked))
     assert found.delta == 0
     if marked < LEAST_INTERVAL:
         assert found.delta_interval is None
@@ -136,6 +138,6 @@ def test_keywords_are_counted_in_the_best_branch(truth, answer, score):
 
 def test_too_few_marks_and_unequal_lengths_are_refused():
     with pytest.raises(MarksError, match="This needs 3 marked answers, and has 2"):
-        compared(np.zeros(2), np.zeros(2))
+        compare_scores(np.zeros(2), np.zeros(2))
     with pytest.raises(MarksError, match="3 scores and 4 marks"):
-        compared(np.zeros(3), np.zeros(4))
+        compare_scores(np.zeros(3), np.zeros(4))

@@ -11,7 +11,7 @@ from scoring.judges.spec import Reply, ShownImage
 from scoring.people.error_sample import draw_errors, known_errors
 from scoring.people.error_shares import LabelsError, error_shares
 from scoring.people.errors import ErrorKey, Label
-from scoring.people.proposals import by_rules, confusion, corrected_shares, proposal_task
+from scoring.people.proposals import confusion, corrected_shares, label_by_rules, proposal_task
 from tests.support.judging_process import SPEC
 
 KINDS: tuple[ErrorKey, ...] = ("perception", "reasoning", "knowledge", "annotation")
@@ -33,7 +33,7 @@ def error(answer: str, item: str = "1", group: str = "g") -> ScoredAnswer:
     ],
 )
 def test_rules_tell_a_refusal_and_an_empty_answer(answer, main):
-    found = by_rules(error(answer), "g")
+    found = label_by_rules(error(answer), "g")
     assert (found and found.main) == main
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scoring.people.errors import NO_ERRORS
-from scoring.people.published import CASE_MODELS, PAPER_SHARES, error_cases, exam
+from scoring.people.published import CASE_MODELS, PAPER_SHARES, error_cases, exam_result
 
 PEERS = json.loads((Path(__file__).parents[2] / "golden" / "error_analysis_peers.json").read_text())
 COUNTS = {
@@ -34,12 +34,12 @@ def test_table_a11_has_its_96_labels():
 
 def test_the_exam_counts_what_is_not_answered_as_wrong():
     truth = {case: kind for case, kind in error_cases().items() if kind}
-    best, lazy = exam(truth), exam(dict.fromkeys(truth, "perception"))
+    best, lazy = exam_result(truth), exam_result(dict.fromkeys(truth, "perception"))
     assert (best.cases, best.right, best.unanswered, best.kappa) == (66, 66, 0, 1.0)
     assert (lazy.right, lazy.most_common, lazy.kappa) == (43, 43, 0.0)
-    half = exam(dict(list(truth.items())[:30]))
+    half = exam_result(dict(list(truth.items())[:30]))
     assert (half.cases, half.right, half.unanswered) == (66, 30, 36)
-    assert exam({}).kappa is None and exam({}).right == 0
+    assert exam_result({}).kappa is None and exam_result({}).right == 0
 
 
 def test_kappa_is_scikit_learns():
@@ -48,4 +48,4 @@ def test_kappa_is_scikit_learns():
         case: "reasoning" if place % 4 == 0 else kind
         for place, (case, kind) in enumerate(truth.items())
     }
-    assert exam(given).kappa == pytest.approx(PEERS["kappa"], abs=1e-12)
+    assert exam_result(given).kappa == pytest.approx(PEERS["kappa"], abs=1e-12)

@@ -8,7 +8,7 @@ from scoring.benchmarks.choice_report import decide_rows
 from scoring.multiple_choice.types import NONE, Clue, Decision, Rule
 from scoring.people.bringing import bring_readings
 from scoring.people.open_answers import DRAWN, draw_open, open_answers
-from scoring.people.published import PAPER_ALIGNED, PAPER_APART, PAPER_CASES, PAPER_READ
+from scoring.people.published import PAPER_ALIGNED, PAPER_CASES, PAPER_MISALIGNED, PAPER_READ
 from scoring.people.reading_files import readings_csv
 from scoring.people.reading_results import STRICT_RULES, reading_results
 from scoring.people.reading_sheets import alignment_sheet
@@ -19,9 +19,9 @@ from scoring.people.readings import (
     PairedChoice,
     PersonReading,
     align,
-    between_people,
+    align_people,
     option_of,
-    people_choose,
+    peoples_choices,
 )
 from scoring.people.store import MarkEntry
 from tests.support.marked_reports import OWNER, MarkedReport
@@ -38,7 +38,7 @@ def pairs(same: int, one_none: int, other: int, unread: int = 0) -> list[PairedC
 
 
 def test_the_paper_s_answers_give_the_paper_s_numbers():
-    one_none, other = (round(share * PAPER_APART) for share in PAPER_CASES)
+    one_none, other = (round(share * PAPER_MISALIGNED) for share in PAPER_CASES)
     found = align("ChatGPT", "", pairs(327, one_none - 1, other))
     assert found.answers == PAPER_READ, "the paper counts 50 apart, and 87.0% leaves 49"
     same = PAPER_ALIGNED["ChatGPT (gpt-3.5-turbo-0613)"]
@@ -100,11 +100,11 @@ def reading(reader: str, option: str, round: int = 1, item: str = "1") -> Person
 
 def test_most_people_decide_and_where_two_differ_a_third():
     given = [reading("ann", "A"), reading("bob", "B")]
-    (key,) = people_choose(given)
-    assert people_choose(given)[key] == "B"
-    assert people_choose([*given, reading("cid", "A")])[key] == "A"
-    assert people_choose([*given, reading("bob", "A", 2)])[key] == "A", "a person's last word"
-    one, again = between_people([*given, reading("bob", "A", 2)])
+    (key,) = peoples_choices(given)
+    assert peoples_choices(given)[key] == "B"
+    assert peoples_choices([*given, reading("cid", "A")])[key] == "A"
+    assert peoples_choices([*given, reading("bob", "A", 2)])[key] == "A", "a person's last word"
+    one, again = align_people([*given, reading("bob", "A", 2)])
     assert (one.same.hits, one.same.n, one.chose) == (1, 1, None), "ann and bob's last word"
     assert (again.same.hits, again.other_option.hits) == (0, 1)
 

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from arena.seats.seats import SeatStore
 from scoring.jobs.store import Jobs
 from scoring.people import store
-from scoring.people.bringing import bring_labels, bring_marks, by_item, marks_csv
+from scoring.people.bringing import bring_labels, bring_marks, judged_by_item, marks_csv
 from scoring.people.label_files import labels_csv
 from scoring.people.labels import label_results
 from scoring.people.marking import answers_for
@@ -181,7 +181,7 @@ def test_marks_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     own = mark_results(marked.marking, marked.job, report)
     said = {mark.answer for mark in marked.marks() if mark.entry.value == "7"}
     assert (own.marked, own.cannot) == (len(said), 1) and own.calibration.answers == len(said)
-    file, keys = by_item(report)
+    file, keys = judged_by_item(report)
     text = marks_csv(marked.marks(), {keys[id]: one.digest for id, one in file.answers.items()})
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 13 and {row["score"] for row in rows} == {"0.7", "cannot"}

@@ -11,8 +11,12 @@ import pytest
 from jsonschema import Draft7Validator
 
 from scoring.benchmarks.mm_vet import MM_VET, prompt_digest
-from scoring.publish.every_eval import Evaluation, every_eval_zip
+from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
+from scoring.multiple_choice.extract import PROMPTS
+from scoring.publish.every_eval import Evaluation, every_eval_zip, judge_prompt
 from scoring.publish.hub_files import NOBODY_ELSE, PublishError, hub_score, is_open
+from scoring.registry import open_upload
+from scoring.specs.schema import read_spec
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.published_questions import checked_report, published_questions
 from tests.support.question_files import circular
@@ -20,6 +24,13 @@ from tests.support.question_files import circular
 URL = "https://arena.example/r/llava-mm-vet-3f2a"
 SCHEMAS = Path(__file__).parents[2] / "golden" / "every_eval_ever"
 ABOUT = Evaluation("llava-hf/llava-1.5-13b-hf", "llava-mm-vet-3f2a", URL)
+
+ANIMALS = b"""
+name: Animals
+about: Which animal is in the picture.
+rule:
+  - {when: {kind: letters}, rule: letter}
+"""
 
 
 def files(report, about=ABOUT) -> dict[str, bytes]:
@@ -116,6 +127,19 @@ class TestEveryEvalEver:
         assert not any("What is" in json.dumps(row) or "truth" in json.dumps(row) for row in rows)
         assert rows[0]["input"]["raw"].startswith("sha256:")
         assert "10.7.7.7" not in json.dumps(record)
+
+    def test_the_prompt_is_that_of_the_judged_questions(self, tmp_path):
+        """A row that no case of the rule fits stands before it, and has none."""
+        cells = {"kind": "letters", "answer": "A", "prediction": "?"}
+        english = {"index": "1", "question": "What is it?", "A": "a dog", "B": "a cat", **cells}
+        chinese = {"index": "2", "question": "图中是什么动物？", "A": "狗", "B": "猫", **cells}
+        path = tmp_path / "answers.json"
+        path.write_text(json.dumps([{**english, "kind": "other"}, chinese]))
+        benchmark = spec_benchmark(OWN, read_spec(ANIMALS))
+        report = open_upload(path, benchmark=benchmark).report("strict")
+        other, judged = report.rows
+        report = replace(report, rows=(other, replace(judged, replies=("A",))))
+        assert judge_prompt(report) == PROMPTS["Chinese"]
 
     def test_texts_and_the_own_model_where_they_are_chosen(self):
         about = replace(ABOUT, with_texts=True, relationship="first_party")

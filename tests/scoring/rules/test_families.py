@@ -11,7 +11,7 @@ from scoring.judges.spec import JudgeSpec, Reply
 from scoring.rules.base import Item, Reading, RuleKind, RuleProtocol
 from scoring.rules.kinds import KINDS
 from scoring.rules.open import mmmu_answers
-from scoring.rules.vqa_accuracy import normal
+from scoring.rules.vqa_accuracy import normal_answer
 from scoring.specs.files import OURS, load_spec
 
 SPEC = JudgeSpec("judge", True, "max_tokens", True, True, True, 0, None)
@@ -226,6 +226,6 @@ def test_what_is_compared_is_what_the_toolkits_compare(data, family):
     for line in rows(data, family):
         answer = line["row"]["prediction"]
         if family == "textvqa":
-            assert normal(answer, as_kit=True) == line["expected"]["normal"]
+            assert normal_answer(answer, as_kit=True) == line["expected"]["normal"]
         else:
             assert {*map(str, mmmu_answers(answer))} == {*line["expected"]["read"]}

@@ -6,7 +6,7 @@ import pytest
 
 from scoring.judges.spec import Ask, JudgeSpec, Reply
 from scoring.rules.base import Item
-from scoring.rules.judging import extracted
+from scoring.rules.judging import copied_answer
 from scoring.rules.kinds import KINDS
 
 WIDE = JudgeSpec("judge", True, "max_tokens", True, True, True, 0, None)
@@ -122,9 +122,9 @@ REPLIES = [
 
 @pytest.mark.parametrize(("reply", "said"), REPLIES)
 def test_the_copied_answer_is_taken_out_of_its_wrappers(reply, said):
-    assert extracted(reply) == said
+    assert copied_answer(reply) == said
 
 
 def test_a_reply_that_was_cut_or_filtered_says_nothing():
-    assert extracted("7", "length") is None
-    assert extracted("7", "content_filter") is None
+    assert copied_answer("7", "length") is None
+    assert copied_answer("7", "content_filter") is None

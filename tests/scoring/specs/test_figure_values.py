@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from scoring.registry import SPECS
-from scoring.specs.derived import Derived, cell_text, members
-from scoring.specs.figure_values import connected, figure_line
-from scoring.specs.figures import Figure, written_out
+from scoring.specs.derived import Derived, cell_members, cell_text
+from scoring.specs.figure_values import cluster_codes, figure_line
+from scoring.specs.figures import Figure, figure_fields
 from scoring.specs.files import load_spec
 from scoring.specs.reading import derived_rows
 from scoring.specs.scored_rows import scored_rows
 
 
 def figures(**forms):
-    return {name: Figure.model_validate(written_out(form)) for name, form in forms.items()}
+    return {name: Figure.model_validate(figure_fields(form)) for name, form in forms.items()}
 
 
 def value(form, rows, **others):
@@ -45,7 +45,7 @@ def family(data, name, score, read=lambda expected, answer: "", protocol="strict
 
 
 def grouped(cell):
-    names = members(cell)
+    names = cell_members(cell)
     return names if len(names) > 1 else names[0]
 
 
@@ -72,7 +72,7 @@ def approx(numbers, scale=1.0):
 
 
 def test_pope_is_the_toolkits(data):
-    spec, rows, told = family(data, "pope", hit(), yes_or_no, unread_is_no=True)
+    spec, rows, told = family(data, "pope", hit(), yes_or_no, is_unread_no=True)
     names = {"Overall": "F1", "acc": "accuracy", "precision": "precision", "recall": "recall"}
     for group, numbers in told["kit"].items():
         within = None if group == "Overall" else rows.groups("kind")[group]
@@ -183,7 +183,7 @@ def test_f1_takes_unread_answers_as_each_protocol_does():
     reads = ["Yes", "", "No", "Yes"]
     truths = ["yes", "YES", "No", "No"]
     ours = toy([1.0, None, 1.0, 0.0], reads, truths)
-    kit = toy([1.0, 0.0, 1.0, 0.0], reads, truths, unread_is_no=True)
+    kit = toy([1.0, 0.0, 1.0, 0.0], reads, truths, is_unread_no=True)
     told = figure_line("x", ours, figures(x={"f1": "Yes"}))
     assert told.mean == pytest.approx(200 / 3) and told.unscored == 1
     assert (told.worst, told.best) == pytest.approx((50.0, 80.0))
@@ -248,7 +248,7 @@ def test_rows_on_one_picture_widen_an_interval():
 
 
 def test_rows_with_a_code_in_common_are_one_cluster():
-    codes = connected([np.array([0, 0, -1, -1]), np.array([-1, 5, 5, 7])], 4)
+    codes = cluster_codes([np.array([0, 0, -1, -1]), np.array([-1, 5, 5, 7])], 4)
     assert codes[0] == codes[1] == codes[2] != codes[3]
 
 
@@ -264,7 +264,7 @@ def test_rows_with_a_code_in_common_are_one_cluster():
     ],
 )
 def test_a_column_is_derived(how, cell, wanted):
-    assert Derived.model_validate({"from": "x", **how}).of(cell) == wanted
+    assert Derived.model_validate({"from": "x", **how}).derive_cell(cell) == wanted
 
 
 def test_cells_of_every_format_are_texts():
@@ -276,6 +276,6 @@ def test_cells_of_every_format_are_texts():
         '["a"]',
         "x",
     ]
-    assert members("['a', 'b']") == members(["a", "b"]) == ("a", "b")
+    assert cell_members("['a', 'b']") == cell_members(["a", "b"]) == ("a", "b")
     with pytest.raises(ValueError, match="'x' isn't a whole number"):
-        Derived.model_validate({"from": "x", "div": 2}).of("x")
+        Derived.model_validate({"from": "x", "div": 2}).derive_cell("x")

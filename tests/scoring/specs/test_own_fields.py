@@ -13,7 +13,7 @@ from scoring.specs.own_fields import (
     RULES,
     TRUTH_PROMPT,
     OwnFields,
-    guessed_fields,
+    guess_fields,
     in_fields_words,
     spec_of_fields,
 )
@@ -52,15 +52,15 @@ GUESSES = [
 
 @pytest.mark.parametrize(("row", "rule"), GUESSES)
 def test_a_rule_is_guessed_by_the_right_answers(row, rule):
-    assert guessed_fields("mine", rows(row, row)).rule == rule
+    assert guess_fields("mine", rows(row, row)).rule == rule
 
 
 def test_columns_are_guessed_by_a_word_in_their_names_if_no_other_has_one():
     named = {"nr": 1, "Patient asks": "q", "good answer": LONG, "VLM says": "a"}
-    fields = guessed_fields("mine", [named, named])
+    fields = guess_fields("mine", [named, named])
     roles = (fields.id, fields.question, fields.truth, fields.answer)
     assert roles == ("nr", "Patient asks", "good answer", "VLM says")
-    fields = guessed_fields("mine", [{**named, "nurse says": "b"}] * 2)
+    fields = guess_fields("mine", [{**named, "nurse says": "b"}] * 2)
     assert (fields.question, fields.answer) == ("Patient asks", "")
 
 
@@ -69,7 +69,7 @@ def test_columns_are_guessed_by_what_files_call_them_and_groups_by_their_values(
         {"case": n, "request": f"q{n}", "topic": "ab"[n % 2], "expected": LONG, "reply": f"r{n}"}
         for n in range(6)
     ]
-    fields = guessed_fields("clinic_refusals", asked)
+    fields = guess_fields("clinic_refusals", asked)
     assert [fields.id, fields.question] == ["case", "request"]
     assert [fields.truth, fields.answer] == ["expected", "reply"]
     assert [fields.name, fields.prompt] == ["clinic refusals", TRUTH_PROMPT]
@@ -78,14 +78,14 @@ def test_columns_are_guessed_by_what_files_call_them_and_groups_by_their_values(
 
 
 def test_answer_is_the_models_where_another_column_is_the_right_one():
-    fields = guessed_fields("x", rows({"question": "q", "answer": "said", "reference": "right"}))
+    fields = guess_fields("x", rows({"question": "q", "answer": "said", "reference": "right"}))
     assert (fields.truth, fields.answer) == ("reference", "answer")
 
 
 def test_answer_is_the_models_where_a_file_has_no_other():
-    fields = guessed_fields("x", rows(*[{"question": "q", "answer": "said"}] * 3))
+    fields = guess_fields("x", rows(*[{"question": "q", "answer": "said"}] * 3))
     assert (fields.truth, fields.answer, fields.rule) == ("", "answer", JUDGE)
-    fields = guessed_fields("x", rows(*[{"question": "q", "answer": "right", "my model": "x"}] * 3))
+    fields = guess_fields("x", rows(*[{"question": "q", "answer": "right", "my model": "x"}] * 3))
     assert (fields.truth, fields.answer) == ("answer", "")
 
 
@@ -175,5 +175,5 @@ def test_fields_that_anybody_sends_are_a_spec_or_sentences():
 @pytest.mark.parametrize("odd", ODD)
 def test_any_file_fills_the_fields_in(odd):
     cells = [{odd: value, "reply": value} for value in (odd, None, 3, [odd], {"a": odd}, True)]
-    assert guessed_fields(odd, cells).name
-    assert guessed_fields(odd, []).rule == JUDGE
+    assert guess_fields(odd, cells).name
+    assert guess_fields(odd, []).rule == JUDGE

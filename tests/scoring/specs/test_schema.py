@@ -6,7 +6,7 @@ import pytest
 
 from scoring.specs.files import load_spec
 from scoring.specs.problems import SpecError
-from scoring.specs.schema import is_called, read_spec, spec_from_json
+from scoring.specs.schema import name_ending, read_spec, spec_from_json
 from scoring.specs.yaml_text import YamlError, read_yaml, write_yaml
 
 WRONG = """
@@ -276,7 +276,7 @@ def test_a_spec_is_the_same_however_it_is_written():
 )
 def test_a_file_is_a_specs_by_the_end_of_its_name(file, name):
     spec = read_spec(f"{TOY}rule: letter\ncalled: [Toy, Toy_mini]".encode())
-    assert is_called(spec, file) == name
+    assert name_ending(spec, file) == name
 
 
 def test_published_numbers_lie_beside_the_spec_and_nowhere_else(tmp_path):

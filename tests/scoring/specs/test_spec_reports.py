@@ -239,9 +239,13 @@ def test_every_spec_here_scores_a_made_up_row(tmp_path):
         spec = benchmark.spec
         named = {name: "x" for name in [*spec.groups, *filter(None, [spec.splits])]}
         needed = {
-            spec.source_of(column): "1" for name in spec.figures for column in spec.needs(name)
+            spec.source_of(column): "1"
+            for name in spec.figures
+            for column in spec.needed_columns(name)
         }
-        columns = [name for case in spec.rule for name in (*case.rule.needed, *case.rule.mentioned)]
+        columns = [
+            name for case in spec.rule for name in (*case.rule.required, *case.rule.prompt_columns)
+        ]
         needed |= dict.fromkeys(columns, "x")
         row = {**named, **needed, "index": "1", "question": "Is it a dog?", "A": "Yes", "B": "No"}
         row |= {"answer": "A", spec.columns.truth or "answer": "A", "prediction": "A"}
@@ -338,6 +342,7 @@ def test_guesses_are_in_no_hidden_report(tmp_path):
             "task,kind\ncats,animals\n",
             "has the columns task, kind. Set `column` to one of them after the first.",
         ),
+        ("task,kind\ncats,animals,more\n", "has the columns task, kind. Set `column` to one of"),
         ('task,topic\n"cats', "derive.topic: tasks.csv isn't CSV. Save it as CSV in UTF-8."),
         ("task,topic\n" + "cats,x\n" * 10_000, "tasks.csv is over 64,000 bytes"),
     ],

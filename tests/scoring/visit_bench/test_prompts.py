@@ -27,7 +27,7 @@ from scoring.judges.spec import (
     ShownImage,
     estimated_tokens,
     most_tokens,
-    request,
+    request_body,
 )
 from scoring.report import JudgeStamp, Protocol
 from scoring.serialize import read_record, record_json
@@ -49,7 +49,7 @@ from scoring.visit_bench.prompts import (
     conversation,
     extraction,
     judging,
-    marked,
+    mark_letters,
     prompt_digest,
     read_extraction,
     read_verdict,
@@ -181,7 +181,7 @@ def test_a_vision_judge_is_shown_the_pictures_and_told_of_no_caption():
     assert not any(
         SKIER.captions[0] in message.text or "description" in message.text for message in messages
     )
-    content = request(SPEC, Ask(messages))["messages"][-1]["content"]
+    content = request_body(SPEC, Ask(messages))["messages"][-1]["content"]
     assert content[0] == {"type": "text", "text": messages[-1].text}
     assert content[1:] == [{"type": "image_url", "image_url": {"url": "a" * 64 + ".jpg"}}]
 
@@ -553,8 +553,8 @@ def test_marks_leave_honest_words_as_they_are():
         "Vitamin B is a vitamin.",
         LONG,
     ):
-        assert marked(honest) == honest
-    assert marked("The answer is B.") == "The answer is [letter B]."
+        assert mark_letters(honest) == honest
+    assert mark_letters("The answer is B.") == "The answer is [letter B]."
 
 
 def test_a_fence_holds_every_line_of_a_response():

@@ -47,7 +47,7 @@ from scoring.people.agreement_sheets import measure_sheet
 from scoring.report import JudgeStamp
 from scoring.visit_bench.matches import Instance, Match, MatchReport
 from scoring.visit_bench.matches import Verdict as InOneOrder
-from scoring.visit_bench.store import SubmissionStore, labels
+from scoring.visit_bench.store import SubmissionStore, judging_labels
 from scoring.web.agreement_view import (
     AGREEMENT,
     measures_html,
@@ -55,7 +55,7 @@ from scoring.web.agreement_view import (
     reproduction_plot,
 )
 from scoring.web.judges_page import PeoplesRatings, board_html
-from scoring.web.scoring_api import BOARDS, FIGURES, agreement_routes, board_routes
+from scoring.web.scoring_api import AGREEMENT_FILES, BOARD_FILES, agreement_routes, board_routes
 from tests.support.agreement_sources import MODELS, plant_source, scores_file, votes_on
 from tests.support.planting import plant
 from tests.support.screens import DESK, assert_fits, fresh_page, shoot
@@ -307,7 +307,10 @@ def test_a_judges_inner_address_is_on_no_page_and_in_no_file(database, tmp_path,
         submissions.store.board_keys(),
         AgreementService(Polls(database), submissions.store, UploadStore(tmp_path)),
     )
-    shown = [str(labels(key.judging for key in boards)), page_of_found(service.agreement("test"))]
+    shown = [
+        str(judging_labels(key.judging for key in boards)),
+        page_of_found(service.agreement("test")),
+    ]
     shown += [
         board_html(key, submissions.store.standings(key), PeoplesRatings({}, None), {})
         for key in boards
@@ -319,9 +322,9 @@ def test_a_judges_inner_address_is_on_no_page_and_in_no_file(database, tmp_path,
     files = [
         ("automatic", name, {"board": key.key})
         for key in boards
-        for name in (*BOARDS, "battles.jsonl")
+        for name in (*BOARD_FILES, "battles.jsonl")
     ]
-    files += [("agreement", name, {"source": "test"}) for name in (*FIGURES, "scores.csv")]
+    files += [("agreement", name, {"source": "test"}) for name in (*AGREEMENT_FILES, "scores.csv")]
     for folder, name, query in files:
         answer = client.get(f"/{folder}/{name}", params=query)
         assert answer.status_code == 200, name

@@ -154,4 +154,4 @@ def test_nobody_withdraws_what_is_not_theirs(app):
     assert httpx.post(f"{app.address}/judges/withdraw").status_code == 403
     (theirs,) = (one for one in SubmissionStore(database).submissions() if one.owner == "somebody")
     database.close()
-    assert not theirs.withdrawn
+    assert not theirs.is_withdrawn

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from arena.io.tables import read_records
 from scoring.benchmarks.mmbench import L2_OF, published_rows
-from scoring.registry import offered
+from scoring.registry import offered_benchmarks
 from tests.support.choice_tables import table_file
 from tests.support.commands import run
 from tests.support.question_files import answers, circular, questions
@@ -116,7 +116,7 @@ def test_a_chosen_benchmark_says_what_it_measures_and_leads_to_its_page(visitor,
 
 
 def test_each_benchmark_has_a_page_with_its_facts_and_an_own_one_has_none(scoring):
-    for key, benchmark in offered().items():
+    for key, benchmark in offered_benchmarks().items():
         page = unescape(httpx.get(f"{scoring.address}/benchmarks/{key}").text)
         lacking = [fact.text for fact in benchmark.facts() if fact.text not in page]
         lacking += [column for column in benchmark.columns() if column.cell not in page]

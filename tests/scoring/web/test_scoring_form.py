@@ -158,6 +158,14 @@ def test_a_list_of_ids_says_which_questions_it_scores(person):
     assert chosen[tab.settings.only]["info"].startswith("Scores 2 questions: ")
 
 
+def test_another_file_is_not_scored_by_the_list_of_ids_for_the_last_one(person):
+    _, sent = person.reads(SAMPLE_PREDICTIONS)
+    only = person.tab.settings.only
+    sent |= {only: "own_1", person.tab.token: person.brings(SAMPLE_PREDICTIONS)}
+    form = person.in_thread(person.tab.on_arrived, sent, person.request)
+    assert form[only]["visible"] and form[only]["value"] == ""
+
+
 def test_a_strangers_job_is_neither_cancelled_nor_deleted(person, tmp_path):
     _, sent = person.reads(write_csv(tmp_path / "circular.csv", mmbench_rows()[:8]))
     tab = person.tab

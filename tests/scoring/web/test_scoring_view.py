@@ -7,7 +7,7 @@ import pytest
 
 from arena.database import Database, now
 from scoring.jobs.store import Job
-from scoring.web.scoring_view import mine_html, progress_html, waits_text
+from scoring.web.scoring_view import jobs_html, progress_html, waits_text
 from tests.support.judging_process import Bench, set_job
 
 NOWHERE = "http://127.0.0.1:9/v1"
@@ -62,4 +62,4 @@ def test_what_a_job_waits_for_stands_on_its_page_and_in_its_row(database):
         shown = replace(job, state=state, problem=problem)
         waits = waits_text(shown, bench.jobs)
         assert page in progress_html(shown, waits, ())
-        assert f"<span>{row}</span>" in mine_html([shown], waits)
+        assert f"<span>{row}</span>" in jobs_html([shown], waits)
