@@ -2,8 +2,8 @@
 
 A report has figures and groups of `LEAST` scored answers or more, in the words and numbers of its benchmark, and
 nothing of a single answer: no row, id, letter, verdict or problem. It is made in one step from a file that was read
-blind. Rules alone score it: a judge's reply is kept, and would be a letter or a verdict in the database. What rules
-leave open is what the protocol makes of it.
+without the right answers. Rules alone score it: a judge's reply would be stored, and would show a letter or a verdict.
+An answer that rules leave open stays so, and counts as its protocol says.
 """
 
 import base64
@@ -82,16 +82,18 @@ class HiddenLine:
 
     @classmethod
     def of(cls, line: ScoreLine) -> "HiddenLine":
-        def shown(number: float | None) -> float | None:
+        """The public part of a line."""
+
+        def rounded(number: float | None) -> float | None:
             return None if number is None else round(number, line.places)
 
         return cls(
             name=line.name,
             n=line.n,
             unscored=line.unscored,
-            mean=shown(line.mean),
-            low=shown(line.low),
-            high=shown(line.high),
+            mean=rounded(line.mean),
+            low=rounded(line.low),
+            high=rounded(line.high),
             worst=round(line.worst, line.places),
             best=round(line.best, line.places),
             places=line.places,
@@ -117,6 +119,7 @@ class HiddenNode:
     """A line with those of its groups that may be shown."""
 
     told: HiddenLine
+    """The line, under the name that stored reports have for it."""
     children: tuple["HiddenNode", ...]
 
     @property
@@ -126,12 +129,14 @@ class HiddenNode:
 
 @dataclass(frozen=True)
 class HiddenTable:
-    """Trees of scores by the figure that they are of."""
+    """The public part of a `TreeTable`."""
 
     name: str
     title: str
     head: str
+    """The head of the column with the groups' names."""
     trees: Mapping[str, HiddenNode]
+    """Scores by the name of their figure."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +145,7 @@ class KeptSubmission:
 
     name: str
     base64: str
+    """Its content."""
 
 
 @dataclass(frozen=True)
@@ -155,20 +161,24 @@ class HiddenReport:
     of: str
     """Key of the benchmark."""
     name: str
+    """Name of the benchmark."""
     edition: str
     counted: tuple[str, ...]
-    """The facts that comparable reports share."""
+    """The benchmark's `ComparableFacts`."""
     cited: str
+    """Key of the paper in `citations.bib`; "" for none."""
     protocol_words: str
+    """The protocol's label."""
     note: str
     """The rule of the protocol, in a clause."""
     methods: Mapping[str, str]
     answers: StrictInt
+    """Number of answers in the file."""
     figures: tuple[HiddenLine, ...]
     """The headline first; none where too few answers were scored."""
     tables: tuple[HiddenTable, ...]
     left_out: StrictInt
-    """Groups that are too small to be shown, and those that would tell them."""
+    """Number of groups that are too small to be shown, or that would reveal such a group."""
     limits: tuple[Caveat, ...]
     published: PublishedBoard | None
     submission: KeptSubmission | None
@@ -187,26 +197,28 @@ def hidden_report(opened: OpenedFile, protocol: str, title: str = "") -> HiddenR
     opened.benchmark.protocol_named(protocol)
     assert opened.answer_key is not None, "a file with hidden right answers was opened with them"
     try:
-        sighted = opened.benchmark.with_truths(opened.file, opened.answer_key)
-        whole = replace(opened, file=sighted, questions=opened.answer_key, truth_places={})
+        file = opened.benchmark.with_truths(opened.file, opened.answer_key)
+        whole = replace(opened, file=file, questions=opened.answer_key, truth_places={})
         report = opened.benchmark.final_report(whole.report(protocol, title))
-        return _condensed(opened, report, [problem.text for problem in sighted.problems])
+        return _public_part(opened, report, [problem.text for problem in file.problems])
     except Exception as error:  # noqa: BLE001 - its message may name a hidden answer
         place = traceback.extract_tb(error.__traceback__)[-1]
-        what = type(error).__name__
-    log.error("hidden answers: %s in %s, line %s", what, place.filename, place.lineno)
+        error_name = type(error).__name__
+    # Outside the except clause, so that the raised error doesn't carry the first one.
+    log.error("hidden answers: %s in %s, line %s", error_name, place.filename, place.lineno)
     raise ChoicesError(_NOT_SCORED.format(opened.name))
 
 
-def _condensed(opened: OpenedFile, report: Any, told: Sequence[str]) -> HiddenReport:
-    """Returns the public part of a report, which itself is never stored."""
+def _public_part(opened: OpenedFile, report: Any, problems: Sequence[str]) -> HiddenReport:
+    """Returns what may be shown of a report, which itself is never stored; `problems` are sentences on the file."""
     benchmark = opened.benchmark
     open_splits = frozenset(split or NO_GROUP for split in opened.splits_with_truths("there"))
     tables = [_safe_table(table, open_splits) for table in benchmark.tables(report)]
     figures = _safe_figures(benchmark, report, tables, bool(open_splits))
-    shown = [_shown_table(table, open_splits) for table in tables if figures]
-    left_out = sum(_lines(table) for table in tables) - sum(_lines(table) for table in shown)
-    board = _told_board(benchmark, report, figures)
+    shown_tables = [_shown_table(table, open_splits) for table in tables] if figures else []
+    groups = sum(map(_group_count, tables))
+    left_out = groups - sum(map(_group_count, shown_tables))
+    board = _public_board(benchmark, report, figures)
     submission = benchmark.submission(report)
     words = {protocol: label for label, protocol in benchmark.protocols.items()}
     return HiddenReport(
@@ -226,33 +238,37 @@ def _condensed(opened: OpenedFile, report: Any, told: Sequence[str]) -> HiddenRe
         methods=benchmark.methods(report),
         answers=len(opened.file.rows),
         figures=tuple(map(HiddenLine.of, figures)),
-        tables=tuple(shown),
+        tables=tuple(shown_tables),
         left_out=left_out,
-        limits=tuple(_limits(opened, report, told, submission, left_out if figures else 0)),
+        limits=tuple(_limits(opened, report, problems, submission, left_out if figures else 0)),
         published=board,
         submission=_kept_file(submission) if submission else None,
     )
 
 
-def _size(line: ScoreLine) -> int:
+def _scored_count(line: ScoreLine) -> int:
     return line.n - line.unscored
 
 
 def _safe_table(table: TreeTable, open_splits: frozenset[str]) -> TreeTable:
-    """A table without the figures whose whole is of few hidden right answers: the open ones can be taken off it."""
+    """A table without the figures that have few answers with hidden right ones in all.
+
+    Anybody can compute the scores of open splits, and take them off the whole.
+    """
     trees = {
         figure: tree
         for figure, tree in table.trees.items()
-        if _hidden_size(tree, open_splits) >= LEAST
+        if _hidden_count(tree, open_splits) >= LEAST
     }
     return table._replace(trees=trees)
 
 
-def _hidden_size(root: ScoreTree, open_splits: frozenset[str]) -> int:
-    known = [split.line for split in root.children if split.line.name in open_splits]
-    if open_splits and not known:
-        return 0  # which of them are open is not told
-    return _size(root.line) - sum(map(_size, known))
+def _hidden_count(root: ScoreTree, open_splits: frozenset[str]) -> int:
+    """The number of scored answers with hidden right ones; 0 if the tree doesn't say, without its open splits."""
+    open_lines = [split.line for split in root.children if split.line.name in open_splits]
+    if open_splits and not open_lines:
+        return 0
+    return _scored_count(root.line) - sum(map(_scored_count, open_lines))
 
 
 def _safe_figures(
@@ -260,31 +276,36 @@ def _safe_figures(
 ) -> list[ScoreLine]:
     """The figures of the whole file, if they are of enough answers; beside open splits, those that a table has."""
     scored = [answer for answer in benchmark.scored_answers(report) if answer.score is not None]
-    figures = [line for line in benchmark.figures(report) if _size(line) >= LEAST]
-    told = {figure for table in tables for figure in table.trees}
-    if len(scored) < LEAST or (has_open and not told):
+    if len(scored) < LEAST:
         return []
-    if has_open:
-        return [line for line in figures if line.name in told] or figures[:1]
-    return figures
+    figures = [line for line in benchmark.figures(report) if _scored_count(line) >= LEAST]
+    if not has_open:
+        return figures
+    in_tables = {figure for table in tables for figure in table.trees}
+    if not in_tables:
+        return []
+    return [line for line in figures if line.name in in_tables] or figures[:1]
 
 
 def _shown_table(table: TreeTable, open_splits: frozenset[str]) -> HiddenTable:
-    trees = {figure: _shown(tree, open_splits) for figure, tree in table.trees.items()}
+    """The part of a table that may be shown; open splits are groups of its root."""
+    trees = {figure: _shown_node(tree, open_splits) for figure, tree in table.trees.items()}
     return HiddenTable(table.name, table.title, table.head, trees)
 
 
-def _shown(node: ScoreTree, open_splits: frozenset[str] = frozenset()) -> HiddenNode:
-    """A node with its groups that may be shown; those of splits whose right answers are open tell nothing."""
-    known = [child for child in node.children if child.line.name in open_splits]
-    hidden = [child for child in node.children if child.line.name not in open_splits]
-    safe = shown_groups(hidden, lambda child: _size(child.line), lambda child: child.line.n)
-    chosen = [*known, *safe]
-    children = [_shown(child) for child in node.children if child in chosen]
+def _shown_node(node: ScoreTree, open_splits: frozenset[str] = frozenset()) -> HiddenNode:
+    """A node with its groups that may be shown; those of open splits reveal nothing."""
+    open_groups = [child for child in node.children if child.line.name in open_splits]
+    hidden_groups = [child for child in node.children if child.line.name not in open_splits]
+    safe_groups = shown_groups(
+        hidden_groups, lambda child: _scored_count(child.line), lambda child: child.line.n
+    )
+    shown = [*open_groups, *safe_groups]
+    children = [_shown_node(child) for child in node.children if child in shown]
     return HiddenNode(HiddenLine.of(node.line), tuple(children))
 
 
-def _lines(table: TreeTable | HiddenTable) -> int:
+def _group_count(table: TreeTable | HiddenTable) -> int:
     """Returns the number of groups with an answer in a table."""
 
     def below(node: ScoreTree) -> int:
@@ -296,27 +317,28 @@ def _lines(table: TreeTable | HiddenTable) -> int:
 def _limits(
     opened: OpenedFile,
     report: Any,
-    told: Sequence[str],
+    problems: Sequence[str],
     submission: ServerSubmission | None,
     left_out: int,
 ) -> Iterator[Caveat]:
-    """Yield what limits the numbers, in words that name no answer."""
+    """Yields what limits the numbers, in words that name no answer."""
     benchmark = opened.benchmark
-    if lacking := benchmark.count_unanswered(report):
-        yield Caveat("Partial", f"Questions without an answer: {lacking:,}.")
+    if unanswered := benchmark.count_unanswered(report):
+        yield Caveat("Partial", f"Questions without an answer: {unanswered:,}.")
     lead = "Partial" if report.protocol == "strict" else ""
     reasons = Counter(filter(None, benchmark.no_answers(opened.file).values()))
-    for reason, times in reasons.items():
+    for reason, count in reasons.items():
         effect = treatment(report.protocol)
-        text = f"{counted(reason, times, len(opened.file.rows))}. {effect} Ids aren't shown."
+        text = f"{counted(reason, count, len(opened.file.rows))}. {effect} Ids aren't shown."
         yield Caveat(lead, text)
-    yield from (Caveat("", text) for text in told)
+    for problem in problems:
+        yield Caveat("", problem)
     if text := benchmark.final_note(report):
         yield Caveat("", text)
-    if known := opened.splits_with_truths("there"):
+    if open_splits := opened.splits_with_truths("there"):
         text = (
-            f"The right answers of {these_questions(known)} are open, but they share this file with hidden ones, so no "
-            "answer is shown. Score them in a file of their own to see each one."
+            f"The right answers of {these_questions(open_splits)} are open, but they share this file with hidden ones, "
+            "so no answer is shown. Score them in a file of their own to see each one."
         )
         yield Caveat("", text)
     if left_out:
@@ -329,7 +351,7 @@ def _limits(
         yield Caveat("", submission.sentence)
 
 
-def _told_board(
+def _public_board(
     benchmark: FileBenchmark[Any], report: Any, figures: Sequence[ScoreLine]
 ) -> PublishedBoard | None:
     """A published table with the report's headline, if that is shown; its groups have their own table."""
@@ -389,19 +411,25 @@ class HiddenAnswers(Benchmark[HiddenReport]):
         tables = [
             tree_sheet(table.name, table.title, table.trees, table.head)
             for table in report.tables
-            if _lines(table)
+            if _group_count(table)
         ]
         return [figures, *tables]
 
     def compare(self, report: HiddenReport, other: HiddenReport) -> Sequence[Sheet]:
         """Both headlines with their intervals; none where one has no score."""
-        heads = [(one.title, self.headline(one)) for one in (report, other)]
-        lines = [replace(head, name=title) for title, head in heads if head]
-        if len(lines) < 2:
+        own_head = self.headline(report)
+        other_head = self.headline(other)
+        if own_head is None or other_head is None:
             return ()
-        name = report.figures[0].name
+        lines = [
+            replace(own_head, name=report.title),
+            replace(other_head, name=other.title),
+        ]
+        measure = own_head.name
         return [
-            line_sheet("comparison", "Both reports", lines, "Model", measure=name, has_words=False)
+            line_sheet(
+                "comparison", "Both reports", lines, "Model", measure=measure, has_words=False
+            )
         ]
 
     def published(self, report: HiddenReport) -> PublishedBoard | None:
@@ -425,30 +453,32 @@ class HiddenAnswers(Benchmark[HiddenReport]):
     def files(self, report: HiddenReport) -> Mapping[str, bytes]:
         """The scores alone, and the submission where a split's right answers are with their authors."""
         files = {f"{file_stem(report.file)}-scores.csv": lambda: _scores_csv(report)}
-        if sent := report.submission:
-            files[sent.name] = lambda: base64.b64decode(sent.base64)
+        if submission := report.submission:
+            files[submission.name] = lambda: base64.b64decode(submission.base64)
         return LazyFiles(files)
 
 
 def _scores_csv(report: HiddenReport) -> bytes:
-    rows = [["figures", 0, "", *_numbers(figure)] for figure in report.figures]
+    rows = [["figures", 0, "", figure.name, *_numbers(figure)] for figure in report.figures]
     for table in report.tables:
         for figure, tree in table.trees.items():
-            for level, told in _walked(tree):
-                row = replace(told, name=figure)
-                rows.append([table.name, level, told.name, *_numbers(row)])
+            for level, line in _groups_below(tree):
+                rows.append([table.name, level, line.name, figure, *_numbers(line)])
     return csv_bytes(_COLUMNS, rows)
 
 
-def _walked(node: HiddenNode, level: int = 0) -> Iterator[tuple[int, HiddenLine]]:
+def _groups_below(node: HiddenNode, level: int = 1) -> Iterator[tuple[int, HiddenLine]]:
+    """Yields the groups below a node, each with its level, which is 1 directly below."""
     for child in node.children:
-        yield level + 1, child.told
-        yield from _walked(child, level + 1)
+        yield level, child.told
+        yield from _groups_below(child, level + 1)
 
 
 def _numbers(line: HiddenLine) -> list[object]:
+    """The cells of `_COLUMNS` from n on."""
     numbers = (line.mean, line.low, line.high, line.worst, line.best)
-    return [line.name, line.n, line.unscored, *("" if one is None else one for one in numbers)]
+    cells = ["" if number is None else number for number in numbers]
+    return [line.n, line.unscored, *cells]
 
 
 HIDDEN = HiddenAnswers(

@@ -9,7 +9,7 @@ from scoring.registry import BENCHMARKS, SHIPPED
 from scoring.report import AnyReport, QuestionStamp, Report
 from scoring.specs.report import SpecReport
 
-TABLE = "hub_benchmarks.csv"
+_TABLE = "hub_benchmarks.csv"
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class HubBenchmark:
 
 @cache
 def hub_benchmarks() -> tuple[HubBenchmark, ...]:
-    return read_table(HubBenchmark, TABLE)
+    return read_table(HubBenchmark, _TABLE)
 
 
 def edition_of(report: AnyReport) -> HubBenchmark | None:
     """The published set that the report's ids and right answers were compared with; None if they were not.
 
-    A question file is known by its md5: its right answers counted, and rows that have others are refused when a file is
-    read beside it. Answers whose rows show another question have no edition, nor have sets whose right answers are not
-    public, since the file's own would count.
+    A question file is known by its md5. Its right answers counted: rows with others are refused when a file is read
+    beside it. Answers whose rows show another question have no edition. Nor have sets whose right answers aren't
+    public, as the answers' own file would give them.
     """
     if report.benchmark not in SHIPPED:
         return None
@@ -61,14 +61,14 @@ def _published_file(report: AnyReport) -> str:
     if isinstance(report, Report):
         return "mm-vet.json" if report.questions.official else ""
     if isinstance(report, ChoiceReport | SpecReport) and report.questions is not None:
-        return _known_file(report.benchmark, report.questions)
+        return _published_name(report.benchmark, report.questions)
     return ""
 
 
-def _known_file(key: str, stamp: QuestionStamp) -> str:
+def _published_name(key: str, stamp: QuestionStamp) -> str:
+    """The published name of a question file with public right answers; "" for another file, or other words."""
     benchmark = BENCHMARKS[key]
-    is_same = stamp.is_published and not stamp.reworded
-    if not (isinstance(benchmark, FileBenchmark) and is_same):
+    if not isinstance(benchmark, FileBenchmark) or not stamp.is_published or stamp.reworded:
         return ""
     for file in benchmark.question_files:
         if file.md5 == stamp.md5 and file.answers == "there":

@@ -53,9 +53,9 @@ def refusals(report: AnyReport) -> Sequence[Refusal]:
         return [Refusal("It has no score.", "no score", _EVERYTHING)]
     return [
         *_distrust(report, benchmark),
-        *_gaps(report, benchmark),
+        *_partial(report, benchmark),
         *_unscored(report, head),
-        *_judges(report),
+        *_several_judges(report),
         *_unchecked(report),
         *_mode(report),
     ]
@@ -73,31 +73,39 @@ def _distrust(report: AnyReport, benchmark: Benchmark[Any]) -> Iterator[Refusal]
         yield Refusal(reason, "judge not trusted", _NUMBERS)
 
 
-def _gaps(report: AnyReport, benchmark: Benchmark[Any]) -> Iterator[Refusal]:
+def _partial(report: AnyReport, benchmark: Benchmark[Any]) -> Iterator[Refusal]:
+    """Yields a refusal if questions have no answer, with their number where it is known."""
     kinds = {caveat.kind for caveat in benchmark.caveats(report)}
     if PARTIAL not in kinds:
         return
-    count = _unanswered(report, benchmark)
+    unanswered = _unanswered_count(report, benchmark)
     reason = "Partial: some questions have no answer."
-    if count:
-        of = _question_count(report, benchmark, count)
-        reason = f"Partial: no answer to {count:,} of {of:,} questions."
+    if unanswered:
+        total = _question_count(report, benchmark, unanswered)
+        reason = f"Partial: no answer to {unanswered:,} of {total:,} questions."
     yield Refusal(reason, "partial", _NUMBERS)
 
 
-def _unanswered(report: AnyReport, benchmark: Benchmark[Any]) -> int:
-    """Returns the number of questions without an answer of a model; 0 if the report doesn't know."""
+def _unanswered_count(report: AnyReport, benchmark: Benchmark[Any]) -> int:
+    """Returns the number of questions without an answer of a model; 0 if the report doesn't know.
+
+    The papers' protocols score a prediction that is no answer of a model; ours don't.
+    """
     if isinstance(report, Report):
-        takes_anything = report.protocol == "paper"
-        return sum(
-            not row.answered or bool(row.no_answer and not takes_anything) for row in report.rows
-        )
-    lacking = benchmark.count_unanswered(report) if isinstance(benchmark, FileBenchmark) else 0
+        if report.protocol == "paper":
+            return sum(not row.answered for row in report.rows)
+        return sum(not row.answered or bool(row.no_answer) for row in report.rows)
+    missing = _missing_count(report, benchmark)
     if isinstance(report, ChoiceReport) and report.protocol == "strict":
-        return lacking + sum(map(bool, failures(report.rows, report.protocol).values()))
+        return missing + sum(map(bool, failures(report.rows, report.protocol).values()))
     if isinstance(report, SpecReport) and report.protocol == "strict":
-        return lacking + sum(bool(row.no_answer) for row in report.rows)
-    return lacking
+        return missing + sum(bool(row.no_answer) for row in report.rows)
+    return missing
+
+
+def _missing_count(report: AnyReport, benchmark: Benchmark[Any]) -> int:
+    """Returns the number of questions of the benchmark's own file that the report's file doesn't have."""
+    return benchmark.count_unanswered(report) if isinstance(benchmark, FileBenchmark) else 0
 
 
 def _question_count(report: AnyReport, benchmark: Benchmark[Any], unanswered: int) -> int:
@@ -108,22 +116,25 @@ def _question_count(report: AnyReport, benchmark: Benchmark[Any], unanswered: in
         missing = benchmark.choice_tables(report).missing
         questions = (*missing, *(row.question for row in report.rows))
         return len({question.index % PASS for question in questions})
-    lacking = benchmark.count_unanswered(report) if isinstance(benchmark, FileBenchmark) else 0
-    return max(unanswered, lacking + len(benchmark.scored_answers(report)))
+    answers = len(benchmark.scored_answers(report))
+    return max(unanswered, _missing_count(report, benchmark) + answers)
 
 
 def _unscored(report: AnyReport, head: ScoreLine) -> Iterator[Refusal]:
+    """Yields a refusal if too many grades are unscored."""
     if isinstance(report, ChoiceReport) and undecided_is_wrong(report.protocol):
         return  # they are scored, by the paper's rule
     runs = report.runs if isinstance(report, Report) else 1
     share = head.unscored / (head.n * runs)
     if share > MOST_UNSCORED:
-        percent = math.ceil(round(share * 1000, 6)) / 10
+        percent = (
+            math.ceil(round(share * 1000, 6)) / 10
+        )  # rounded up, so that it is above the limit
         reason = f"{percent:.1f}% are unscored. The limit is {MOST_UNSCORED:.0%}."
         yield Refusal(reason, f"{percent:.1f}% unscored", _NUMBERS)
 
 
-def _judges(report: AnyReport) -> Iterator[Refusal]:
+def _several_judges(report: AnyReport) -> Iterator[Refusal]:
     versions = report.judge.versions if report.judge else ()
     if len(versions) > 1:
         names = ", ".join(versions)

@@ -8,7 +8,7 @@ import json
 import math
 import struct
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -29,13 +29,14 @@ TASKS = "tasks.csv"
 _A = ".lora_A.weight"
 _B = ".lora_B.weight"
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+"""numpy's types by the format's; BF16 is read as its bits."""
 _MOST_HEADER = 100_000_000
 """Most bytes of a header, as in the format's own library."""
 CHUNK = 250_000
 """Numbers of a tensor read at a time."""
 
 
-class _Broken(ValueError):
+class _UnusableAdapter(ValueError):
     """An adapter that cannot be used; the message says why, in a clause."""
 
 
@@ -45,17 +46,23 @@ class Tensor(NamedTuple):
     file: Path
     dtype: str
     shape: tuple[int, int]
-    at: int
+    offset: int
+    """The place of its first byte in the file."""
 
     @property
     def size(self) -> int:
+        """How many numbers it has."""
         return self.shape[0] * self.shape[1]
 
     def read(self, start: int = 0, count: int = -1) -> NDArray[np.floating]:
-        """Numbers of the matrix, row by row, without a count all: float64 if they are stored as such, else float32."""
+        """Numbers of the matrix, row by row, from a place on; without a count all.
+
+        float64 if they are stored as such, else float32.
+        """
         dtype = np.dtype(_DTYPES[self.dtype])
-        count = self.size - start if count < 0 else min(count, self.size - start)
-        raw = np.fromfile(self.file, dtype, count, offset=self.at + start * dtype.itemsize)
+        remaining = self.size - start
+        count = remaining if count < 0 else min(count, remaining)
+        raw = np.fromfile(self.file, dtype, count, offset=self.offset + start * dtype.itemsize)
         if self.dtype == "BF16":  # the upper half of a float32
             return (raw.astype(np.uint32) << 16).view(np.float32)
         return raw if self.dtype == "F64" else raw.astype(np.float32, copy=False)
@@ -80,6 +87,7 @@ class Adapter:
     scale: float
     """Alpha divided by the rank, or by its square root for rank-stabilised LoRA."""
     modules: Mapping[str, Factors]
+    """The factors by the name of the module that they change."""
 
 
 class _AdapterRow(FileRow):
@@ -106,38 +114,38 @@ def read_adapters(folder: Path) -> Adapters:
     for _, row in read_rows(folder / TASKS, _AdapterRow, key=("task",), limits=COMMAND_LINE):
         try:
             adapters[row.task] = _adapter(row.task, folder, row.folder, row.n)
-        except _Broken as error:
+        except _UnusableAdapter as error:
             left_out[row.task] = str(error)
-    chosen, others = _alike(adapters.values())
-    if len(chosen) < 3:
-        first_left_out = [*left_out.items(), *others.items()][:5]
-        reasons = "; ".join(f"{task}: {reason}" for task, reason in first_left_out)
+    comparable = _most_common_settings([*adapters.values()])
+    left_out |= comparable.left_out
+    if len(comparable.chosen) < 3:
+        reasons = "; ".join(f"{task}: {reason}" for task, reason in [*left_out.items()][:5])
         raise TaskMapError(
-            f"{folder} has {plural(len(chosen), 'comparable adapter')}, and a map needs three. "
+            f"{folder} has {plural(len(comparable.chosen), 'comparable adapter')}, and a map needs three. "
             f"Correct these: {reasons}."
         )
-    return Adapters(chosen, {**left_out, **others})
+    return Adapters(comparable.chosen, left_out)
 
 
-def _alike(adapters: Iterable[Adapter]) -> tuple[tuple[Adapter, ...], Mapping[str, str]]:
-    """The adapters with the most common settings, and the differences of the others, by task."""
-    adapters = tuple(adapters)
+def _most_common_settings(adapters: Sequence[Adapter]) -> Adapters:
+    """The adapters with the most common settings; the others are left out, each with its differences."""
     if not adapters:
-        return (), {}
-    times = Counter(tuple(adapter.settings.items()) for adapter in adapters)
-    usual = dict(times.most_common(1)[0][0])
+        return Adapters((), {})
+    counts = Counter(tuple(adapter.settings.items()) for adapter in adapters)
+    most_common, _ = counts.most_common(1)[0]
+    common_settings = dict(most_common)
     chosen = []
-    others = {}
+    left_out = {}
     for adapter in adapters:
-        if adapter.settings == usual:
+        if adapter.settings == common_settings:
             chosen.append(adapter)
             continue
-        others[adapter.task] = "; ".join(
-            f"{name} {_short(value)}, the others {_short(usual.get(name, 'none'))}"
+        left_out[adapter.task] = "; ".join(
+            f"{name} {_short(value)}, the others {_short(common_settings.get(name, 'none'))}"
             for name, value in adapter.settings.items()
-            if value != usual.get(name)
+            if value != common_settings.get(name)
         )
-    return tuple(chosen), others
+    return Adapters(tuple(chosen), left_out)
 
 
 def _short(text: str) -> str:
@@ -145,112 +153,119 @@ def _short(text: str) -> str:
 
 
 def _adapter(task: str, root: Path, folder: str, n: str) -> Adapter:
-    """The adapter in a folder below the root. Raises _Broken."""
+    """The adapter in a folder below the root. Raises _UnusableAdapter."""
     place = (root / folder).resolve()
     if not folder or not place.is_relative_to(root.resolve()) or not place.is_dir():
-        raise _Broken(f"its folder {folder!r} doesn't exist")
+        raise _UnusableAdapter(f"its folder {folder!r} doesn't exist")
     config = _config(place / CONFIG)
     modules = _modules(_tensors(place / WEIGHTS))
     rank = config["r"]
     alpha = config["lora_alpha"]
+    is_rank_stabilised = bool(config.get("use_rslora"))
     wrong = [
         name
         for name, factors in modules.items()
         if factors.a.shape[0] != rank or factors.b.shape[1] != rank
     ]
     if wrong:
-        raise _Broken(f"{wrong[0]} doesn't have the rank {rank} of {CONFIG}")
+        raise _UnusableAdapter(f"{wrong[0]} doesn't have the rank {rank} of {CONFIG}")
     settings = {
         "base": f"{config['base_model_name_or_path']}@{config.get('revision') or 'main'}",
         "rank": str(rank),
-        "alpha": f"{alpha}{' by the root of the rank' if config.get('use_rslora') else ''}",
+        "alpha": f"{alpha} by the root of the rank" if is_rank_stabilised else f"{alpha}",
         "modules": ", ".join(
             f"{name} {factors.b.shape[0]}x{factors.a.shape[1]}"
             for name, factors in sorted(modules.items())
         ),
     }
-    scale = alpha / (math.sqrt(rank) if config.get("use_rslora") else rank)
+    scale = alpha / (math.sqrt(rank) if is_rank_stabilised else rank)
     _check_numbers(modules.values())
     return Adapter(task, n, settings, scale, modules)
 
 
 def _config(file: Path) -> Mapping[str, Any]:
-    """An adapter's settings as PEFT saves them. Raises _Broken."""
+    """An adapter's settings as PEFT saves them. Raises _UnusableAdapter."""
     try:
         config = read_json(file, COMMAND_LINE)
     except ValueError as error:
-        raise _Broken(str(error).rstrip(".")) from error
+        raise _UnusableAdapter(str(error).rstrip(".")) from error
     if not isinstance(config, dict) or config.get("peft_type") != "LORA":
-        raise _Broken(f"{CONFIG} isn't of a LoRA")
+        raise _UnusableAdapter(f"{CONFIG} isn't of a LoRA")
     rank = config.get("r")
     alpha = config.get("lora_alpha")
     if not (type(rank) is int and rank > 0 and isinstance(alpha, int | float) and alpha > 0):
-        raise _Broken(
+        raise _UnusableAdapter(
             f"{CONFIG} has r {rank!r} and lora_alpha {alpha!r}, which must be numbers above 0"
         )
     for name in ("use_dora", "rank_pattern", "alpha_pattern", "modules_to_save", "fan_in_fan_out"):
         if config.get(name):
-            raise _Broken(f"{CONFIG} has {name}, which changes more than B times A")
+            raise _UnusableAdapter(f"{CONFIG} has {name}, which changes more than B times A")
     return config
 
 
 def _modules(tensors: Mapping[str, Tensor]) -> Mapping[str, Factors]:
-    """The factors by module. Raises _Broken."""
+    """The factors by module. Raises _UnusableAdapter."""
     strange = [name for name in tensors if not name.endswith((_A, _B))]
     if strange:
-        raise _Broken(f"{WEIGHTS} has {strange[0]}, which is neither A nor B of a LoRA")
+        raise _UnusableAdapter(f"{WEIGHTS} has {strange[0]}, which is neither A nor B of a LoRA")
     names = sorted({name.removesuffix(_A).removesuffix(_B) for name in tensors})
     if not names:
-        raise _Broken(f"{WEIGHTS} is empty")
+        raise _UnusableAdapter(f"{WEIGHTS} is empty")
+    modules = {}
     for name in names:
-        if f"{name}{_A}" not in tensors or f"{name}{_B}" not in tensors:
-            raise _Broken(f"{WEIGHTS}: {name} has only one of A and B")
-    return {name: Factors(tensors[f"{name}{_A}"], tensors[f"{name}{_B}"]) for name in names}
+        a = tensors.get(f"{name}{_A}")
+        b = tensors.get(f"{name}{_B}")
+        if a is None or b is None:
+            raise _UnusableAdapter(f"{WEIGHTS}: {name} has only one of A and B")
+        modules[name] = Factors(a, b)
+    return modules
 
 
 def _tensors(file: Path) -> Mapping[str, Tensor]:
-    """The matrices of a safetensors file, by its header. Raises _Broken."""
+    """The matrices of a safetensors file, by its header. Raises _UnusableAdapter."""
     try:
         with file.open("rb") as opened:
             (length,) = struct.unpack("<Q", opened.read(8))
             if length > _MOST_HEADER:
-                raise _Broken(f"{file.name} isn't a complete safetensors file")
+                raise _UnusableAdapter(f"{file.name} isn't a complete safetensors file")
             header = json.loads(opened.read(length))
         header.pop("__metadata__", None)
         start = 8 + length
-        end = file.stat().st_size - 8 - length
-        return {name: _tensor(file, name, about, start, end) for name, about in header.items()}
-    except _Broken:
+        size = file.stat().st_size - start
+        return {name: _tensor(file, name, entry, start, size) for name, entry in header.items()}
+    except _UnusableAdapter:
         raise
     except OSError as error:
-        raise _Broken(f"{file.name} can't be opened: {error.strerror}") from error
+        raise _UnusableAdapter(f"{file.name} can't be opened: {error.strerror}") from error
     except (struct.error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise _Broken(f"{file.name} isn't a complete safetensors file") from error
+        raise _UnusableAdapter(f"{file.name} isn't a complete safetensors file") from error
 
 
-def _tensor(file: Path, name: str, about: Any, start: int, end: int) -> Tensor:
-    dtype = about["dtype"]
-    shape = about["shape"]
-    (first, last) = about["data_offsets"]
+def _tensor(file: Path, name: str, entry: Any, start: int, size: int) -> Tensor:
+    """A matrix by its entry in the header; the numbers are `size` bytes from `start` on. Raises _UnusableAdapter."""
+    dtype = entry["dtype"]
+    shape = entry["shape"]
+    begin, end = entry["data_offsets"]
     if dtype not in _DTYPES or len(shape) != 2:
-        raise _Broken(f"{name} is {dtype} {shape}, not a matrix of {', '.join(_DTYPES)}")
-    tensor = Tensor(file, dtype, (int(shape[0]), int(shape[1])), start + first)
-    size = tensor.size * np.dtype(_DTYPES[dtype]).itemsize
-    if not 0 <= first < last <= end or last - first != size:
-        raise _Broken(f"{file.name}: {name} is cut off")
+        raise _UnusableAdapter(f"{name} is {dtype} {shape}, not a matrix of {', '.join(_DTYPES)}")
+    tensor = Tensor(file, dtype, (int(shape[0]), int(shape[1])), start + begin)
+    bytes_needed = tensor.size * np.dtype(_DTYPES[dtype]).itemsize
+    is_inside = 0 <= begin < end <= size
+    if not is_inside or end - begin != bytes_needed:
+        raise _UnusableAdapter(f"{file.name}: {name} is cut off")
     return tensor
 
 
 def _check_numbers(modules: Iterable[Factors]) -> None:
-    """Raises _Broken for numbers that are not finite, and for a zero factor, which has no direction."""
-    sizes = {"A": 0.0, "B": 0.0}
+    """Raises _UnusableAdapter for numbers that are not finite, and for a zero factor, which has no direction."""
+    largest = {"A": 0.0, "B": 0.0}
     for factors in modules:
         for letter, tensor in (("A", factors.a), ("B", factors.b)):
             for start in range(0, tensor.size, CHUNK):
                 values = tensor.read(start, CHUNK)
-                sizes[letter] = max(sizes[letter], float(np.abs(values).max()))
-                if not np.isfinite(sizes[letter]) or np.isnan(values).any():
-                    raise _Broken("it has NaN or infinite numbers")
-    zero = [letter for letter, size in sizes.items() if size == 0]
-    if zero:
-        raise _Broken(f"its {zero[0]} is zero, so nothing was learned")
+                if not np.isfinite(values).all():
+                    raise _UnusableAdapter("it has NaN or infinite numbers")
+                largest[letter] = max(largest[letter], float(np.abs(values).max()))
+    for letter, number in largest.items():
+        if number == 0:
+            raise _UnusableAdapter(f"its {letter} is zero, so nothing was learned")

@@ -1,7 +1,7 @@
 """Groups of tasks: mean accuracy, the models' order against Overall's, the paper's domains, and nearest tasks."""
 
 from collections.abc import Sequence
-from operator import itemgetter
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from scoring.task_map.published import Domain, clusters, published_clusters
 from scoring.task_map.types import Accuracies, Matrix, ModelAccuracies, TaskMap
 
 NEAREST = 5
-"""Tasks with a mean that predicts the order of models on another task."""
+"""Number of nearest tasks whose mean predicts the order of models on a task."""
 
 
 class GroupScores(NamedTuple):
@@ -23,19 +23,21 @@ class GroupScores(NamedTuple):
     tau: float | None
     """Kendall's tau-b of the models' means with their Overall."""
     in_domain: int
+    """Number of its tasks in the paper's in-domain clusters."""
     out_of_domain: int
-    """Tasks in the paper's in-domain and out-of-domain clusters."""
+    """Number of its tasks in the paper's out-of-domain clusters."""
 
 
 def group_scores(tasks: Sequence[str], accuracies: Accuracies) -> GroupScores:
     means = accuracies.means(tasks)
     known = means[~np.isnan(means)]
+    domains = [domain_of(task) for task in tasks]
     return GroupScores(
-        tuple(tasks),
-        float(known.mean()) if known.size else None,
-        tau(means, accuracies.overall) if len(known) else None,
-        sum(domain_of(task) == "in" for task in tasks),
-        sum(domain_of(task) == "out" for task in tasks),
+        tasks=tuple(tasks),
+        accuracy=float(known.mean()) if known.size else None,
+        tau=tau(means, accuracies.overall) if known.size else None,
+        in_domain=domains.count("in"),
+        out_of_domain=domains.count("out"),
     )
 
 
@@ -47,39 +49,57 @@ def domain_of(task: str) -> Domain | None:
     return None
 
 
+class NearTask(NamedTuple):
+    """A task, and its distance on a map from another one."""
+
+    task: str
+    distance: float
+
+
+class PredictedPlace(NamedTuple):
+    """A model's place on a task, from 1 for the best; ties share the better place."""
+
+    model: ModelAccuracies
+    predicted: int
+    real: int | None
+    """None for a model without an accuracy on the task."""
+
+
 class OrderPrediction(NamedTuple):
     """The order of models on a task, predicted by its nearest tasks."""
 
-    nearest: tuple[tuple[str, float], ...]
-    """The tasks with their distances, nearest first."""
-    places: tuple[tuple[ModelAccuracies, int, int | None], ...]
-    """Each model with its predicted and its real place, by the predicted place; ties share the better place."""
+    nearest: tuple[NearTask, ...]
+    """Nearest first."""
+    places: tuple[PredictedPlace, ...]
+    """By the predicted place."""
     tau: float | None
+    """Kendall's tau-b of the two orders; None if undefined."""
 
 
-def predicted(task_map: TaskMap, task: str, accuracies: Accuracies) -> OrderPrediction:
+def predict_order(task_map: TaskMap, task: str, accuracies: Accuracies) -> OrderPrediction:
     """The order of models by their means over the task's nearest tasks."""
-    row = task_map.distances[task_map.tasks.index(task)]
-    order = np.argsort(row, kind="stable").tolist()
-    nearest = [place for place in order if task_map.tasks[place] != task][:NEAREST]
-    names = [task_map.tasks[place] for place in nearest]
-    predicted_means = accuracies.means(names)
+    distances = task_map.distances[task_map.tasks.index(task)]
+    order = np.argsort(distances, kind="stable").tolist()
+    others = [index for index in order if task_map.tasks[index] != task]
+    nearest = [
+        NearTask(task_map.tasks[index], float(distances[index])) for index in others[:NEAREST]
+    ]
+    predicted_means = accuracies.means([near.task for near in nearest])
     own_means = accuracies.means([task])
     places = []
     rows = zip(accuracies.models, _places(predicted_means), _places(own_means), strict=True)
-    for model, predicted_place, own_place in rows:
-        if not np.isnan(predicted_place):
-            own = None if np.isnan(own_place) else int(own_place)
-            places.append((model, int(predicted_place), own))
-    places.sort(key=itemgetter(1))
+    for model, predicted, real in rows:
+        if not np.isnan(predicted):
+            real_place = None if np.isnan(real) else int(real)
+            places.append(PredictedPlace(model, int(predicted), real_place))
     return OrderPrediction(
-        nearest=tuple(zip(names, row[nearest].tolist(), strict=True)),
-        places=tuple(places),
+        nearest=tuple(nearest),
+        places=tuple(sorted(places, key=attrgetter("predicted"))),
         tau=tau(predicted_means, own_means) if len(predicted_means) else None,
     )
 
 
 def _places(values: Matrix) -> Matrix:
     """Places from 1 for the highest value; NaN without a value."""
-    higher = (values[None, :] > values[:, None] + 1e-9).sum(axis=1) + 1.0
-    return np.where(np.isnan(values), np.nan, higher)
+    is_higher = values[None, :] > values[:, None] + 1e-9  # values that differ by rounding are equal
+    return np.where(np.isnan(values), np.nan, is_higher.sum(axis=1) + 1.0)

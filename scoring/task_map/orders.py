@@ -3,6 +3,8 @@
 Accuracies have the shape (models, tasks), NaN if missing. A pair of tasks with fewer than five models is NaN.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from arena.locale import t
@@ -23,17 +25,21 @@ _DIGITS = 9
 
 def paper_taus(values: Matrix) -> Matrix:
     """Kendall's tau by the paper's formula, in which pairs tied on either task count as agreement: sign(0) = 1."""
-    signs, known = _pairs(values)
-    pairs = known.T @ known
-    unequal = np.abs(signs).T @ np.abs(signs)
-    return _divided(signs.T @ signs + pairs - unequal, pairs, pairs)
+    models = _model_pairs(values)
+    pairs = models.known.T @ models.known
+    unequal_on_both = np.abs(models.signs).T @ np.abs(models.signs)
+    tied_on_either = pairs - unequal_on_both
+    sums = models.signs.T @ models.signs + tied_on_either
+    return _quotient(sums, pairs, pairs)
 
 
 def taus(values: Matrix, fewest: int = FEWEST_MODELS) -> Matrix:
     """Kendall's tau-b; NaN if fewer than `fewest` models have both tasks, or if one task ties all of them."""
-    signs, known = _pairs(values)
-    unequal = np.abs(signs).T @ known
-    return _divided(signs.T @ signs, np.sqrt(unequal * unequal.T), known.T @ known, fewest)
+    models = _model_pairs(values)
+    pairs = models.known.T @ models.known
+    unequal = np.abs(models.signs).T @ models.known
+    sums = models.signs.T @ models.signs
+    return _quotient(sums, np.sqrt(unequal * unequal.T), pairs, fewest)
 
 
 def tau(first: Matrix, second: Matrix) -> float | None:
@@ -42,33 +48,50 @@ def tau(first: Matrix, second: Matrix) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _pairs(values: Matrix) -> tuple[Matrix, Matrix]:
-    """Signs of the models' differences, and 1 where both models have the task; shape (pairs of models, tasks)."""
+class _ModelPairs(NamedTuple):
+    """All pairs of models on each task; shape (pairs of models, tasks)."""
+
+    signs: Matrix
+    """Sign of the two accuracies' difference; 0 for a tie, and where a model is missing."""
+    known: Matrix
+    """1 where both models have the task, else 0."""
+
+
+def _model_pairs(values: Matrix) -> _ModelPairs:
     first, second = np.triu_indices(len(values), 1)
     differences = np.round(values[first] - values[second], _DIGITS)
-    return np.nan_to_num(np.sign(differences)), (~np.isnan(differences)).astype(float)
+    signs = np.nan_to_num(np.sign(differences))
+    return _ModelPairs(signs, (~np.isnan(differences)).astype(float))
 
 
-def _divided(sums: Matrix, by: Matrix, pairs: Matrix, fewest: int = FEWEST_MODELS) -> Matrix:
-    """The quotient; NaN for fewer pairs than those of `fewest` models."""
-    enough = (pairs >= fewest * (fewest - 1) / 2) & (by > 0)
-    return np.divide(sums, by, out=np.full_like(sums, np.nan), where=enough)
+def _quotient(sums: Matrix, divisor: Matrix, pairs: Matrix, fewest: int = FEWEST_MODELS) -> Matrix:
+    """The quotient; NaN where there are fewer pairs than those of `fewest` models, or nothing to divide by."""
+    fewest_pairs = fewest * (fewest - 1) / 2
+    is_defined = (pairs >= fewest_pairs) & (divisor > 0)
+    return np.divide(sums, divisor, out=np.full_like(sums, np.nan), where=is_defined)
 
 
-def tau_delta(distances: Matrix, between: Matrix, delta: float) -> float | None:
-    """Mean tau of each task with the tasks within `delta` of the largest distance, itself included, over the tasks."""
-    near = (distances <= delta * distances.max()) & ~np.isnan(between)
-    counts = near.sum(axis=1)
-    sums = np.where(near, between, 0).sum(axis=1)
-    return float((sums[counts > 0] / counts[counts > 0]).mean()) if counts.any() else None
+def tau_delta(distances: Matrix, task_taus: Matrix, delta: float) -> float | None:
+    """The paper's tau_delta: each task's mean tau with the tasks near it, itself included, then the mean over tasks.
+
+    Near are tasks at `delta` times the largest distance or less. `distances` and `task_taus` have the shape (tasks,
+    tasks). None if no tau is known.
+    """
+    is_near = (distances <= delta * distances.max()) & ~np.isnan(task_taus)
+    counts = is_near.sum(axis=1)
+    if not counts.any():
+        return None
+    sums = np.where(is_near, task_taus, 0).sum(axis=1)
+    has_near = counts > 0
+    return float((sums[has_near] / counts[has_near]).mean())
 
 
 def tau_curve(task_map: TaskMap, accuracies: Accuracies) -> list[float | None]:
     """The paper's tau_delta on a map at `DELTAS`; None below five models, and without accuracies."""
     if not accuracies.are_enough:
         return [None] * len(DELTAS)
-    between = paper_taus(Accuracies(accuracies.models, task_map.tasks).values)
-    return [tau_delta(task_map.distances, between, delta) for delta in DELTAS]
+    task_taus = paper_taus(Accuracies(accuracies.models, task_map.tasks).values)
+    return [tau_delta(task_map.distances, task_taus, delta) for delta in DELTAS]
 
 
 def performance_map(accuracies: Accuracies) -> TaskMap:

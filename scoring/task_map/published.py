@@ -29,8 +29,11 @@ class PublishedCluster:
 
     number: int
     tasks: int
+    """How many tasks it has."""
     accuracy: float
+    """Mean accuracy, in percent."""
     tau: float
+    """Kendall's tau of the models' order with that of Overall."""
     domain: Domain | None = None
 
 
@@ -58,35 +61,47 @@ def published_curve() -> Mapping[Fraction, float]:
 
 
 @cache
-def paper_accuracies(slipped: bool = False, as_printed: bool = False) -> Accuracies:
-    """The paper's models of layout A; `slipped`: all 32; `as_printed`: with the impossible accuracies."""
-    layouts = {
-        str(record.values["model"]): record.values["layout"]
+def paper_accuracies(with_shifted: bool = False, as_printed: bool = False) -> Accuracies:
+    """The paper's accuracies of the 20 models of layout A.
+
+    `with_shifted`: of all 32, also those whose columns were shifted; `as_printed`: with the impossible accuracies.
+    """
+    layout_a = {
+        str(record.values["model"])
         for record in read_records(DATA / "mmt_bench_published.csv")
+        if record.values["layout"] == "A"
     }
-    rows = [record.values for record in read_records(DATA / "mmt_bench_accuracies.csv")]
+    task_rows = [record.values for record in read_records(DATA / "mmt_bench_accuracies.csv")]
     models = []
     for row in published_rows():
         overall = row.scores["Overall"]
-        if row.model in rows[0] and overall is not None and (slipped or layouts[row.model] == "A"):
-            values = {str(task["subtask"]): float(str(task[row.model])) for task in rows}
-            if layouts[row.model] == "A" and not as_printed:
-                del values[NO_ACCURACY]
-            models.append(ModelAccuracies(row.model, values, overall))
+        if overall is None or row.model not in task_rows[0]:
+            continue
+        is_layout_a = row.model in layout_a
+        if not is_layout_a and not with_shifted:
+            continue
+        values = {str(task["subtask"]): float(str(task[row.model])) for task in task_rows}
+        if is_layout_a and not as_printed:
+            del values[NO_ACCURACY]
+        models.append(ModelAccuracies(row.model, values, overall))
     return Accuracies(tuple(models), tuple(subtasks()))
 
 
 def task_key(name: str) -> str:
     """A subtask's key in the files, from its key or its printed name in any spelling; other names stay."""
-    return _keys().get(_folded(name), name)
+    return _keys_by_name().get(_folded(name), name)
 
 
 @cache
-def _keys() -> Mapping[str, str]:
-    return {
-        _folded(name): key for key, subtask in subtasks().items() for name in (subtask.name, key)
-    }
+def _keys_by_name() -> Mapping[str, str]:
+    """The subtasks' keys by their folded names and keys."""
+    keys = {}
+    for key, subtask in subtasks().items():
+        keys[_folded(subtask.name)] = key
+        keys[_folded(key)] = key
+    return keys
 
 
 def _folded(name: str) -> str:
+    """A name in small letters, without spaces and signs."""
     return _SIGNS.sub("", name.lower())

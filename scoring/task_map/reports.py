@@ -59,20 +59,24 @@ class ReportAccuracies:
         return {pool: tuple(reports.values()) for pool, reports in newest.items()}
 
     def _read(self, link: str) -> PooledReport | None:
-        return self._reports.get(link, lambda: self._read_report(link))
+        """A report, from the cache if it was read before."""
+        return self._reports.get(link, lambda: self._read_stored(link))
 
-    def _read_report(self, link: str) -> PooledReport | None:
+    def _read_stored(self, link: str) -> PooledReport | None:
         report = self._jobs.report(link)
-        return pooled(link, report) if isinstance(report, ChoiceReport) else None
+        return pooled_report(link, report) if isinstance(report, ChoiceReport) else None
 
 
-def pooled(link: str, report: ChoiceReport) -> PooledReport | None:
+def pooled_report(link: str, report: ChoiceReport) -> PooledReport | None:
     """A report's accuracies; None if no answer was scored."""
-    scores = MMT_BENCH.choice_tables(report)
-    overall = scores.splits[-1].overall.subtasks if scores.splits else None
-    if overall is None or overall.mean is None:
+    splits = MMT_BENCH.choice_tables(report).splits
+    if not splits:
         return None
-    lines = [node.line for node in scores.splits[-1].tree.find("category")]
+    whole = splits[-1]
+    overall = whole.overall.subtasks
+    if overall.mean is None:
+        return None
+    lines = [node.line for node in whole.tree.find("category")]
     means = {
         line.name: line.mean for line in lines if line.mean is not None and line.name in subtasks()
     }

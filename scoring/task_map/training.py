@@ -30,13 +30,15 @@ def make_vectors(
 
     Raises RowsError and AnsweringError for the file, TrainingError, and TaskMapError for a folder with other settings.
     """
-    known, _ = read_questions(read_records(questions, COMMAND_LINE, IMAGE_COLUMNS))
-    right = {
-        str(question.index): question for question in known.values() if question.answer is not None
+    all_questions, _ = read_questions(read_records(questions, COMMAND_LINE, IMAGE_COLUMNS))
+    with_truths = {
+        str(question.index): question
+        for question in all_questions.values()
+        if question.answer is not None
     }
-    sizes = Counter(question.named_category for question in right.values())
+    sizes = Counter(question.named_category for question in with_truths.values())
     folders = Counter(map(_folder, sizes))
-    shared = [name for name, times in folders.items() if times > 1]
+    shared = [name for name, count in folders.items() if count > 1]
     if shared:
         raise TaskMapError(
             f"{questions.name}: Two categories would have the folder {shared[0]!r}. Rename one."
@@ -50,16 +52,16 @@ def make_vectors(
     if len(finished) < len(sizes):
         with AdapterTrainer(settings) as trainer:
             yield f"{settings.base}: {trainer.numbers:,} numbers an adapter."
-            for task, samples in _by_task(questions, right, sizes, finished, most):
-                yield _trained(trainer, task, samples, out)
+            for task, samples in _task_samples(questions, with_truths, sizes, finished, most):
+                yield _train(trainer, task, samples, out)
     rows = [[task, _folder(task), min(size, most or size)] for task, size in sizes.items()]
     (out / TASKS).write_text(csv_text([["task", "folder", "n"], *rows]), "utf-8")
     yield f"{len(sizes):,} adapters are in {out}: python -m scoring task-map {out} --out DIR"
 
 
-def _trained(trainer: AdapterTrainer, task: str, samples: list[Sample], out: Path) -> str:
+def _train(trainer: AdapterTrainer, task: str, samples: list[Sample], out: Path) -> str:
     """Trains and saves the adapter of one task, and returns a line of progress. Raises TrainingError."""
-    folder = out / f"{_folder(task)}.part"
+    folder = out / f"{_folder(task)}.part"  # renamed when it is complete
     shutil.rmtree(folder, ignore_errors=True)
     try:
         learned = trainer.train(samples, folder)
@@ -68,58 +70,63 @@ def _trained(trainer: AdapterTrainer, task: str, samples: list[Sample], out: Pat
             f"{task}: {error}. Finished tasks are kept. Run the same command again to continue."
         ) from error
     folder.rename(out / _folder(task))
-    short = f", {len(samples) - learned.samples} too long" if learned.samples < len(samples) else ""
+    left_out = len(samples) - learned.samples
+    too_long = f", {left_out} too long" if left_out else ""
     loss = f"loss {learned.first:.3f} to {learned.last:.3f}"
-    return f"{task}: {learned.samples} samples{short}, {loss}, {learned.seconds:.1f} s"
+    return f"{task}: {learned.samples} samples{too_long}, {loss}, {learned.seconds:.1f} s"
 
 
 def _check_record(file: Path, record: Mapping[str, object]) -> None:
     """Writes the record of a folder's adapters, or compares it with the existing one. Raises TaskMapError."""
-    record = json.loads(json.dumps(record))
     if not file.exists():
         file.write_text(json.dumps(record, indent=1), "utf-8")
         return
+    as_written = json.loads(json.dumps(record))  # a tuple comes back as a list
     old = read_json(file)
-    differs = [
-        name for name in record if not isinstance(old, dict) or old.get(name) != record[name]
-    ]
-    if differs:
+    differing = [*as_written]
+    if isinstance(old, dict):
+        differing = [name for name, value in as_written.items() if old.get(name) != value]
+    if differing:
         raise TaskMapError(
-            f"{file} has adapters with other settings: {', '.join(differs)}. Choose another --out, or the same "
+            f"{file} has adapters with other settings: {', '.join(differing)}. Choose another --out, or the same "
             "settings."
         )
 
 
-def _by_task(
+def _task_samples(
     file: Path,
-    right: Mapping[str, ChoiceQuestion],
+    with_truths: Mapping[str, ChoiceQuestion],
     sizes: Mapping[str, int],
     finished: set[str],
     most: int | None,
 ) -> Iterator[tuple[str, list[Sample]]]:
     """Yields each task with its samples as soon as the file has given them all.
 
-    Raises TaskMapError for a question without its picture.
+    `sizes` are the tasks' numbers of questions, `most` is the largest number of samples; None for all. Raises
+    TaskMapError for a question without its picture.
     """
     samples_by_task: dict[str, list[Sample]] = {}
     read: Counter[str] = Counter()
-    for task_question in offline_choices(file, circular=False).rounds[0]({}):
-        question = right.get(task_question.key)
+    (ask_all,) = offline_choices(file, circular=False).rounds
+    for question_task in ask_all({}):
+        question = with_truths.get(question_task.key)
         if question is None or question.named_category in finished:
             continue
-        task = question.named_category
-        read[task] += 1
-        if len(samples_by_task.setdefault(task, [])) < (most or sizes[task]):
+        category = question.named_category
+        read[category] += 1
+        samples = samples_by_task.setdefault(category, [])
+        if len(samples) < (most or sizes[category]):
             try:
-                (turn,) = task_question.load()
+                (turn,) = question_task.load()
             except TaskError as error:
-                raise TaskMapError(f"{file.name}, index {task_question.key}: {error}") from error
+                raise TaskMapError(f"{file.name}, index {question_task.key}: {error}") from error
             answer = f"{question.answer}. {question.options[question.answer or '']}"
-            samples_by_task[task].append(Sample(turn.text, turn.images, answer))
-        if read[task] == sizes[task]:
-            yield task, samples_by_task.pop(task)
+            samples.append(Sample(turn.text, turn.images, answer))
+        if read[category] == sizes[category]:
+            yield category, samples_by_task.pop(category)
 
 
 def _folder(task: str) -> str:
     """A task's folder: its name, without characters that have a meaning in paths."""
-    return "".join(sign if sign.isalnum() or sign in "_- " else "_" for sign in task) or "_"
+    characters = [sign if sign.isalnum() or sign in "_- " else "_" for sign in task]
+    return "".join(characters) or "_"

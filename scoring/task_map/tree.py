@@ -26,10 +26,12 @@ class Branch(NamedTuple):
     last: int
     """Places of its first and its last task in the tree's order."""
     height: float
+    """The distance at which its two parts are merged; 0 for a task."""
     fewest: int
     most: int
     """The fewest and most clusters of the cuts with this cluster."""
     below: tuple["Branch", ...]
+    """The two parts of a merge; () for a task."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +56,8 @@ class TaskTree:
 
     def cut(self, clusters: int) -> tuple[Branch, ...]:
         """The clusters of the cut into so many clusters, in the tree's order."""
-        return tuple(
-            sorted(branch for branch in self.branches if branch.fewest <= clusters <= branch.most)
-        )
+        branches = [branch for branch in self.branches if branch.fewest <= clusters <= branch.most]
+        return tuple(sorted(branches))
 
     def groups(self, clusters: int) -> list[tuple[str, ...]]:
         return [self.members(branch) for branch in self.cut(clusters)]
@@ -64,18 +65,25 @@ class TaskTree:
     def newick(self) -> str:
         """The tree as Newick text; lengths add up to half of a merge's height on each side."""
         texts: dict[tuple[int, int], str] = {}
+        """The text of each branch, by its first and last place, until its merge takes it."""
         for branch in self.branches:
-            parts = [
-                f"{texts.pop((child.first, child.last))}:{(branch.height - child.height) / 2:.6g}"
-                for child in branch.below
-            ]
-            label = f"({','.join(parts)})" if parts else _newick_name(self.tasks[branch.first])
-            texts[branch.first, branch.last] = label
+            if not branch.below:
+                texts[branch.first, branch.last] = _newick_name(self.tasks[branch.first])
+                continue
+            parts = []
+            for child in branch.below:
+                length = (branch.height - child.height) / 2
+                parts.append(f"{texts.pop((child.first, child.last))}:{length:.6g}")
+            texts[branch.first, branch.last] = f"({','.join(parts)})"
         return f"{texts[self.root.first, self.root.last]};\n"
 
 
 def _newick_name(task: str) -> str:
-    return task if _UNQUOTED.fullmatch(task) else "'" + task.replace("'", "''") + "'"
+    """A task's name, in quotes if it has other characters than letters, digits and _."""
+    if _UNQUOTED.fullmatch(task):
+        return task
+    doubled = task.replace("'", "''")
+    return f"'{doubled}'"
 
 
 def task_tree(task_map: TaskMap, linkage: Linkage = "average") -> TaskTree:
@@ -88,36 +96,35 @@ def task_tree(task_map: TaskMap, linkage: Linkage = "average") -> TaskTree:
         squareform(task_map.distances, checks=False), linkage, optimal_ordering=True
     )
     order = hierarchy.leaves_list(merges).tolist()
-    parents = {int(child): number for number, merge in enumerate(merges) for child in merge[:2]}
+    # In scipy's numbers the first nodes are the tasks, and the others the merges in their order.
+    merge_above = {int(child): index for index, merge in enumerate(merges) for child in merge[:2]}
 
-    def cuts_with(number: int) -> tuple[int, int]:
-        """The fewest and most clusters of the cuts with a node; the first nodes are the tasks."""
-        parent = parents.get(number)
-        fewest = 1 if parent is None else tasks - parent
-        merges_before = max(number - tasks + 1, 0)
-        return fewest, tasks - merges_before
+    def fewest_clusters(node: int) -> int:
+        """The clusters of the last cut with a node: just before it is merged."""
+        return tasks - merge_above[node] if node in merge_above else 1
 
     places = {leaf: place for place, leaf in enumerate(order)}
     nodes = {}
     for leaf in range(tasks):
-        fewest, most = cuts_with(leaf)
-        nodes[leaf] = Branch(places[leaf], places[leaf], 0.0, fewest, most, ())
-    for number, (left, right, height, _) in enumerate(merges, start=tasks):
+        place = places[leaf]
+        nodes[leaf] = Branch(place, place, 0.0, fewest_clusters(leaf), tasks, ())
+    for index, (left, right, height, _) in enumerate(merges):
+        node = tasks + index
         below = tuple(sorted((nodes[int(left)], nodes[int(right)])))
-        fewest, most = cuts_with(number)
-        nodes[number] = Branch(
+        nodes[node] = Branch(
             first=below[0].first,
             last=below[1].last,
             height=float(height),
-            fewest=fewest,
-            most=most,
+            fewest=fewest_clusters(node),
+            most=tasks - index - 1,
             below=below,
         )
-    merged = (nodes[number] for number in range(tasks, 2 * tasks - 1))
+    leaf_branches = [nodes[leaf] for leaf in order]
+    merge_branches = [nodes[node] for node in range(tasks, 2 * tasks - 1)]
     return TaskTree(
-        linkage,
-        tuple(task_map.tasks[leaf] for leaf in order),
-        (*(nodes[leaf] for leaf in order), *merged),
+        linkage=linkage,
+        tasks=tuple(task_map.tasks[leaf] for leaf in order),
+        branches=(*leaf_branches, *merge_branches),
     )
 
 
@@ -134,20 +141,22 @@ def mantel(first: TaskMap, second: TaskMap) -> Mantel:
     shared = [task for task in first.tasks if task in second.tasks]
     if len(shared) < 4:
         raise TaskMapError(f"The maps share {len(shared)} tasks. Comparing them takes four.")
-    first_distances = _between(first, shared)
-    second_distances = _between(second, shared)
+    first_distances = _distances_between(first, shared)
+    second_distances = _distances_between(second, shared)
     upper = np.triu_indices(len(shared), 1)
-    draw = np.random.default_rng(0)
+    generator = np.random.default_rng(0)
     r = _correlation(first_distances[upper], second_distances[upper])
     as_high = 0
     for _ in range(PERMUTATIONS):
-        order = draw.permutation(len(shared))
+        order = generator.permutation(len(shared))
         shuffled = first_distances[np.ix_(order, order)]
-        as_high += _correlation(shuffled[upper], second_distances[upper]) >= r - 1e-12
+        shuffled_r = _correlation(shuffled[upper], second_distances[upper])
+        if shuffled_r >= r - 1e-12:  # also the same order, which rounding may put just below
+            as_high += 1
     return Mantel(len(shared), r, (1 + as_high) / (1 + PERMUTATIONS))
 
 
-def _between(task_map: TaskMap, tasks: Sequence[str]) -> Matrix:
+def _distances_between(task_map: TaskMap, tasks: Sequence[str]) -> Matrix:
     places = [task_map.tasks.index(task) for task in tasks]
     return task_map.distances[np.ix_(places, places)]
 
@@ -162,25 +171,28 @@ def _correlation(first: Matrix, second: Matrix) -> float:
 
 def adjusted_rand(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]]) -> float | None:
     """Adjusted Rand index (Hubert and Arabie 1985) of two clusterings over the tasks of both; None below two tasks."""
-    first_numbers = _numbers(first)
-    second_numbers = _numbers(second)
-    shared = [task for task in first_numbers if task in second_numbers]
+    first_groups = _group_indices(first)
+    second_groups = _group_indices(second)
+    shared = [task for task in first_groups if task in second_groups]
     if len(shared) < 2:
         return None
-    table = np.zeros((len(first), len(second)))
+    counts = np.zeros((len(first), len(second)))
     for task in shared:
-        table[first_numbers[task], second_numbers[task]] += 1
-    both = _pair_count(table)
-    rows = _pair_count(table.sum(1))
-    columns = _pair_count(table.sum(0))
-    expected = rows * columns / (len(shared) * (len(shared) - 1) / 2)
-    most = (rows + columns) / 2
-    return (both - expected) / (most - expected) if most != expected else 1.0
+        counts[first_groups[task], second_groups[task]] += 1
+    pairs_in_both = _pair_count(counts)
+    first_pairs = _pair_count(counts.sum(axis=1))
+    second_pairs = _pair_count(counts.sum(axis=0))
+    all_pairs = len(shared) * (len(shared) - 1) / 2
+    expected = first_pairs * second_pairs / all_pairs
+    most = (first_pairs + second_pairs) / 2
+    if most == expected:
+        return 1.0
+    return (pairs_in_both - expected) / (most - expected)
 
 
-def _numbers(groups: Sequence[Sequence[str]]) -> dict[str, int]:
-    """The number of each task's group."""
-    return {task: number for number, group in enumerate(groups) for task in group}
+def _group_indices(groups: Sequence[Sequence[str]]) -> dict[str, int]:
+    """The index of each task's group."""
+    return {task: index for index, group in enumerate(groups) for task in group}
 
 
 def _pair_count(sizes: Matrix) -> float:

@@ -203,7 +203,7 @@ def _all_accuracies(paper: str, reports: tuple[PooledReport, ...]) -> Accuracies
     """The accuracies of reports and of the paper's models; `paper` is one of `_PAPER`."""
     models = [report.accuracies for report in reports]
     if paper != "0":
-        models += paper_accuracies(slipped=paper == "32").models
+        models += paper_accuracies(with_shifted=paper == "32").models
     return Accuracies(tuple(models), tuple(subtasks()))
 
 

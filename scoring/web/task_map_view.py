@@ -17,7 +17,7 @@ from arena.templates import macros, script
 from arena.web import layout
 from scoring.benchmarks.mmt_bench import MMTBenchScores, meta_task_words, subtasks
 from scoring.task_map.files import FILES, map_files, read_distances
-from scoring.task_map.groups import domain_of, group_scores, predicted
+from scoring.task_map.groups import domain_of, group_scores, predict_order
 from scoring.task_map.orders import performance_map, tau_curve
 from scoring.task_map.published import (
     clusters,
@@ -342,9 +342,9 @@ def _tau_curve(accuracies: Accuracies, task_map: TaskMap) -> str:
 
 def _nearest_tasks(page: MapPage, task_map: TaskMap) -> str:
     """The nearest tasks to the chosen one, and the models' order that they predict."""
-    prediction = predicted(task_map, page.task, page.accuracies)
+    prediction = predict_order(task_map, page.task, page.accuracies)
     nearest = [(_task_name(task), distance) for task, distance in prediction.nearest]
-    own_place = next((place for place in prediction.places if place[0] is page.own), None)
+    own_place = next((place for place in prediction.places if place.model is page.own), None)
     name = _task_name(page.task)
     return MAP.nearest(name, nearest, prediction, own_place, task_map.of_accuracies)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from scoring.task_map.groups import group_scores, predicted
+from scoring.task_map.groups import group_scores, predict_order
 from scoring.task_map.orders import paper_taus, performance_map, tau_curve, tau_delta, taus
 from scoring.task_map.types import Accuracies, ModelAccuracies, TaskMap, TaskMapError, complete_map
 
@@ -87,7 +87,7 @@ def test_a_tasks_place_is_predicted_by_its_nearest():
     distances = np.full((6, 6), 0.2) + np.arange(6) / 100
     distances[:, 5] = distances[5, :] = 2
     np.fill_diagonal(distances, 0)
-    found = predicted(TaskMap("", TASKS, distances), "a", accuracies(values))
+    found = predict_order(TaskMap("", TASKS, distances), "a", accuracies(values))
     assert [task for task, _ in found.nearest] == ["b", "c", "d", "e", "f"]
     model, *places = found.places[0]
     assert (model.model, *places) == ("m11", 1, 1) and found.tau == pytest.approx(1)

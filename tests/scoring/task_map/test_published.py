@@ -16,7 +16,7 @@ from scoring.task_map.published import (
 )
 
 AS_PRINTED = paper_accuracies(as_printed=True)
-ALL = paper_accuracies(slipped=True, as_printed=True)
+ALL = paper_accuracies(with_shifted=True, as_printed=True)
 
 
 def test_table_4_by_the_20_models_whose_columns_are_as_headed():
@@ -56,7 +56,7 @@ def test_orders_agree_more_inside_the_published_clusters():
 def test_what_is_no_accuracy_is_left_out_where_columns_are_as_headed():
     place = AS_PRINTED.tasks.index(NO_ACCURACY)
     assert np.isnan(paper_accuracies().values[:, place]).all()
-    assert (~np.isnan(paper_accuracies(slipped=True).values[:, place])).sum() == 12
+    assert (~np.isnan(paper_accuracies(with_shifted=True).values[:, place])).sum() == 12
     assert np.isnan(taus(paper_accuracies().values)[place]).all()
 
 
