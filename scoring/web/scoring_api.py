@@ -10,6 +10,7 @@ from starlette.datastructures import UploadFile
 
 from arena.drawing_png import png
 from arena.drawings import Drawing, svg_file
+from arena.io.aside import AsideError
 from arena.io.tables import RowsError
 from arena.locale import ENGLISH, speaking, translated
 from arena.plots import Plot
@@ -157,7 +158,7 @@ def agreement_routes(service: AgreementService) -> APIRouter:
             with speaking(ENGLISH):
                 content = AGREEMENT_FILES[name](agreement)
             return attachment(name, content)
-        except (UploadStoreError, RowsError) as error:
+        except (UploadStoreError, RowsError, AsideError) as error:
             return PlainTextResponse(str(error), status_code=400)
 
     return router

@@ -23,6 +23,7 @@ from arena.formats.native import STEREOSCOPE
 from arena.formats.registry import read
 from arena.imports.importer import ImportRequest, VoteImporter
 from arena.imports.polls import Polls
+from arena.io.aside import AsideError
 from arena.io.tables import RowsError
 from arena.items.ingest import Ingest
 from arena.items.store import ANSWER, ItemBank
@@ -565,3 +566,20 @@ def test_what_is_no_file_of_scores_is_refused_in_a_sentence(voted):
 @pytest.mark.parametrize("wrong", ["measures.csv?source=nowhere", "else.csv?source=test"])
 def test_there_are_no_other_files(voted, wrong):
     assert httpx.get(f"{voted.address}/agreement/{wrong}").status_code == 404
+
+
+def test_a_download_says_when_too_many_files_are_being_read():
+    class Busy(AgreementService):
+        def __init__(self) -> None:
+            pass
+
+        def sources(self) -> list[str]:
+            return ["items"]
+
+        def compare_file(self, source: str, owner: str, token: str):
+            raise AsideError("Too many files are being read right now.")
+
+    app = FastAPI()
+    app.include_router(agreement_routes(Busy()))
+    answer = TestClient(app).get(f"/agreement/{next(iter(AGREEMENT_FILES))}?source=items&own=token")
+    assert (answer.status_code, answer.text) == (400, "Too many files are being read right now.")
