@@ -247,10 +247,14 @@ def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Fill
 def _advice(unknown: Sequence[str], questions: QuestionSet) -> str:
     """Returns what to do about unknown ids, which may be those of the other edition of MM-Vet."""
     if questions.benchmark != "mm-vet-v2" and all(id.startswith("v2_") for id in unknown):
-        return "They are MM-Vet v2's: score the file with --benchmark mm-vet-v2."
+        return _other_benchmark("MM-Vet v2", "mm-vet-v2")
     if questions.benchmark != "mm-vet" and all(id.startswith("v1_") for id in unknown):
-        return "They are MM-Vet's: score the file with --benchmark mm-vet."
+        return _other_benchmark("MM-Vet", "mm-vet")
     return "Correct or delete them."
+
+
+def _other_benchmark(title: str, name: str) -> str:
+    return f"They are {title}'s: score the file with --benchmark {name}."
 
 
 def notices(upload: Upload, questions: QuestionSet, then: str = BEFORE) -> tuple[str, ...]:

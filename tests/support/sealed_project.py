@@ -7,7 +7,7 @@ from pathlib import Path
 
 from arena.authoring.events import Captions, DraftAnswer, Instruction, ItemPicture, Verification
 from arena.authoring.spec import ITEM_KINDS, KINDS, ProjectSpec
-from arena.authoring.store import DraftStore
+from arena.authoring.store import DraftStore, FinishedDraft
 from arena.database import Database
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.spec import read_spec
@@ -65,9 +65,9 @@ def sealed_project(
             DraftAnswer(text=reference),
             Verification(said="correct"),
         )
-        drafts.append((item_key(instruction, [url]), family, done))
+        drafts.append(FinishedDraft(item_key(instruction, [url]), family, done))
         texts += [caption, reference]
-    DraftStore(database).bring(campaign, drafts)
+    DraftStore(database).add_finished(campaign, drafts)
     if ended:
         campaigns.end(campaign, "enough")
     keys = tuple(key for key, _, _ in drafts)
