@@ -78,7 +78,7 @@ def draws(
         raise RowsError(
             "This file exists, and may have people's labels. Choose another --out.", out.name
         )
-    known = _errors(file, _answers(file, protocol))
+    known = _known_errors(file, _answers(file, protocol))
     drawn = draw_errors(known, k, seed)
     out.write_text(draw_csv(drawn), "utf-8")
     yield f"{len(drawn):,} of {sum(known.sizes.values()):,} wrong answers, of {len(known.sizes):,} groups: {out}"
@@ -115,11 +115,11 @@ def proposes(
     refuse_overwriting([out], file, drawn)
     serving = progress.CommandJudge(Settings.from_env(), judge, base_url, False, yes, budget)
     answers = _answers(file, protocol)
-    errors = _errors(file, answers).by_item
-    items = {*(drawn_items(drawn) if drawn else errors)}
-    if drawn and (foreign := len(items - errors.keys())):
+    errors_by_item = _known_errors(file, answers).by_item
+    items = {*(drawn_items(drawn) if drawn else errors_by_item)}
+    if drawn and (foreign := len(items - errors_by_item.keys())):
         yield f"{drawn.name}: {foreign:,} of its {len(items):,} items are no wrong answers of {file.name}"
-    wanted = {item: error for item, error in errors.items() if item in items}
+    wanted = {item: error for item, error in errors_by_item.items() if item in items}
     ruled = {
         item: label
         for item, error in wanted.items()
@@ -139,14 +139,14 @@ def proposes(
     digests = {item: answer_digest(error.answer.answer) for item, error in wanted.items()}
     out.write_text(labels_csv(labels, digests, "proposed_by"), "utf-8")
     yield f"{len(labels):,} of {len(wanted):,} wrong answers have a proposal, {len(ruled):,} by rules: {out}"
-    if blind := len(unruled) - len(images_by_item):
+    if without_picture := len(unruled) - len(images_by_item):
         yield (
-            f"{blind:,} have no picture here. Without it, perception and reasoning can't be told apart. "
+            f"{without_picture:,} have no picture here. Without it, perception and reasoning can't be told apart. "
             "Add --images DIR."
         )
     reasons = Counter(proposal.reason for proposal in proposals if not proposal.label)
-    for reason, times in reasons.most_common():
-        yield f"{times:,} have none: {reason}"
+    for reason, count in reasons.most_common():
+        yield f"{count:,} have none: {reason}"
     if proposals and not any(proposal.label for proposal in proposals):
         yield f"No reply from {judge} named a kind. Choose a model that sees pictures."
 
@@ -172,8 +172,8 @@ def gives_shares(
     """Print the share of each kind of error: of the sample, as in the paper, and weighted to all errors."""
     if doubted:
         refuse_overwriting([doubted], labels, file, proposals)
-    known = _errors(file, _answers(file, protocol))
-    usable_labels = yield from _labelled(labels, known)
+    known = _known_errors(file, _answers(file, protocol))
+    usable_labels = yield from _people_labels(labels, known)
     shares = error_shares(usable_labels, known)
     yield f"{shares.labelled:,} of {shares.wrong:,} wrong answers are labelled, of groups with {shares.covered:,}"
     yield BRACKETS
@@ -184,7 +184,7 @@ def gives_shares(
     if agreed.answers or agreed.own.value is not None:
         yield from progress.sheet_lines([agreement_sheet(agreed)])
     if proposals:
-        yield from _proposed(usable_labels, proposals, known)
+        yield from _proposal_lines(usable_labels, proposals, known)
     if doubted:
         questions = doubted_questions({file.name: usable_labels})
         doubted.write_text(as_csv(doubted_sheet(questions)), "utf-8")
@@ -200,9 +200,9 @@ def compare(
     protocol: Protocol = "",
 ) -> Iterator[str]:
     """Compare two models' kinds of error on the questions that both got wrong and people labelled."""
-    first = yield from _labelled(labels, _errors(file, _answers(file, protocol)))
-    other_errors = _errors(other_file, _answers(other_file, protocol))
-    second = yield from _labelled(other_labels, other_errors)
+    first = yield from _people_labels(labels, _known_errors(file, _answers(file, protocol)))
+    other_errors = _known_errors(other_file, _answers(other_file, protocol))
+    second = yield from _people_labels(other_labels, other_errors)
     comparison = compare_errors(first, second)
     yield from progress.sheet_lines([comparison_sheet(file.name, other_file.name, comparison)])
 
@@ -253,7 +253,7 @@ def _answers(file: Path, protocol: str) -> Sequence[ScoredAnswer]:
     return opened.benchmark.scored_answers(report)
 
 
-def _errors(file: Path, answers: Sequence[ScoredAnswer]) -> KnownErrors:
+def _known_errors(file: Path, answers: Sequence[ScoredAnswer]) -> KnownErrors:
     """Wrong answers of a file. Raises RowsError if none of its answers can be scored."""
     known = known_errors(answers)
     if not known.scored:
@@ -264,7 +264,7 @@ def _errors(file: Path, answers: Sequence[ScoredAnswer]) -> KnownErrors:
     return known
 
 
-def _labelled(file: Path, known: KnownErrors) -> progress.Lines[tuple[Label, ...]]:
+def _people_labels(file: Path, known: KnownErrors) -> progress.Lines[tuple[Label, ...]]:
     """People's labels of a model's errors; their file's problems are lines. Raises RowsError without any label."""
     label_file = read_labels(file, known.by_item)
     yield from (f"{file.name}: {problem}" for problem in label_file.problems)
@@ -281,9 +281,8 @@ def _pictures(
 ) -> Iterator[tuple[str, Picture]]:
     """Pairs of item and picture, from a folder by the picture's or the item's name, or else from the file."""
     if folder is None:
-        yield from (
-            () if file.name.endswith(AUDIT) else file_pictures(file, file.name, answers, wanted)
-        )
+        if not file.name.endswith(AUDIT):  # an audit has no pictures
+            yield from file_pictures(file, file.name, answers, wanted)
         return
     for answer in wanted:
         for name in map(Path, answer.pictures or [f"{answer.id}{ending}" for ending in _ENDINGS]):
@@ -299,7 +298,7 @@ def _pictures(
                 raise RowsError(text, name.name) from error
 
 
-def _proposed(labels: Sequence[Label], proposals: Path, known: KnownErrors) -> Iterator[str]:
+def _proposal_lines(labels: Sequence[Label], proposals: Path, known: KnownErrors) -> Iterator[str]:
     """Proposals beside people's labels, and the shares that both together give."""
     label_file = read_labels(proposals, known.by_item, "proposed_by")
     yield from (f"{proposals.name}: {problem}" for problem in label_file.problems)

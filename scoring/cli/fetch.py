@@ -62,17 +62,18 @@ def fetch(
 
 
 def _benchmark(name: str) -> FileBenchmark[Any]:
-    benchmark = BENCHMARKS.get(name)
-    if isinstance(benchmark, FileBenchmark) and any(file.url for file in benchmark.question_files):
-        return benchmark
-    known = [
-        key
-        for key, candidate in BENCHMARKS.items()
-        if isinstance(candidate, FileBenchmark)
-        and any(question_file.url for question_file in candidate.question_files)
-    ]
+    """The benchmark of this key, whose authors have a question file to download. Raises BadParameter."""
+    downloadable = {
+        key: benchmark
+        for key, benchmark in BENCHMARKS.items()
+        if isinstance(benchmark, FileBenchmark)
+        and any(question_file.url for question_file in benchmark.question_files)
+    }
+    if name in downloadable:
+        return downloadable[name]
     raise BadParameter(
-        f"{name!r} can't be downloaded. Choose {either([MM_VET.key, *known])}.", param_hint="NAME"
+        f"{name!r} can't be downloaded. Choose {either([MM_VET.key, *downloadable])}.",
+        param_hint="NAME",
     )
 
 

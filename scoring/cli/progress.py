@@ -130,13 +130,13 @@ class CommandJudge:
         if spec is None:
             yield f"We don't know {self._model}. {TRY_OUT}."
             self._agree()
-            spec = self._probed()
+            spec = self._probe()
         return with_price(spec, prices)
 
-    def _probed(self) -> JudgeSpec:
+    def _probe(self) -> JudgeSpec:
         """Spec found by trial calls. Raises JudgeChoiceError if none of the judge's replies can be read."""
         try:
-            return self._completed(probe(self.address, self._model))
+            return self._run_calls(probe(self.address, self._model))
         except StoppedError as error:
             if isinstance(error.__cause__, JudgeUnreadable):
                 raise JudgeChoiceError(str(error.__cause__)) from error
@@ -145,8 +145,8 @@ class CommandJudge:
     def judged(self, draft: R, spec: JudgeSpec) -> Lines[R]:
         """Prints the cost and returns the judged draft. Raises DeclinedError, and StoppedError if the judge stops."""
         priced = replace(spec, price=half_price(spec.price)) if self._batch else spec
-        most = yield from self._agreed(quote(draft, priced, None, self._cache), spec.model)
-        report = self._completed(
+        most = yield from self._agree_to_cost(quote(draft, priced, None, self._cache), spec.model)
+        report = self._run_calls(
             self._with_bar(
                 spec,
                 most,
@@ -159,8 +159,8 @@ class CommandJudge:
     def outcomes(self, tasks: Sequence[Task[T]], spec: JudgeSpec) -> Lines[tuple[T, ...]]:
         """Prints the cost of the tasks and returns their outcomes. Raises as `judged`."""
         cost = quote_tasks(tasks, spec, self.address.address, None, self._cache)
-        most = yield from self._agreed(cost, spec.model)
-        outcomes = self._completed(
+        most = yield from self._agree_to_cost(cost, spec.model)
+        outcomes = self._run_calls(
             self._with_bar(
                 spec,
                 most,
@@ -180,7 +180,7 @@ class CommandJudge:
             images[name] = (*images.get(name, ()), ShownImage(picture.sha256, picture.suffix))
         return images
 
-    def _agreed(self, cost: Quote, model: str) -> Lines[int]:
+    def _agree_to_cost(self, cost: Quote, model: str) -> Lines[int]:
         """Prints the cost, and returns the bound that the user agreed to. Raises DeclinedError and StoppedError."""
         price = f"Its price isn't known. {_TELL_PRICE}"
         most = cost.most if self._budget is None else round(self._budget * 1e6)
@@ -227,7 +227,7 @@ class CommandJudge:
             async with client as judge:
                 return await work(judge, self._cache, tell, asyncio.Event())
 
-    def _completed(self, calls: Coroutine[None, None, T]) -> T:
+    def _run_calls(self, calls: Coroutine[None, None, T]) -> T:
         """Result of calls to the judge. Raises StoppedError and JudgeChoiceError, which say how to go on."""
         try:
             return asyncio.run(calls)
@@ -254,7 +254,7 @@ class CommandJudge:
             raise DeclinedError("Nothing was sent.")
 
 
-def finished(
+def finish_report(
     report: AnyReport,
     lines: Iterable[str],
     folder: Path,
@@ -263,7 +263,7 @@ def finished(
 ) -> Iterator[str]:
     """Writes a report's files and those of `compare`, yields the lines of both and the number of files.
 
-    Raises as `written`, and NothingGradedError if nothing was graded.
+    Raises as `write_files`, and NothingGradedError if nothing was graded.
     """
     benchmark = benchmark_of(report)
     files = benchmark.files(report)
@@ -291,7 +291,7 @@ def report_lines(report: AnyReport) -> Iterator[str]:
     yield from benchmark.footnotes(report)
 
 
-def compared(report: AnyReport, other: AnyReport) -> Lines[Mapping[str, bytes]]:
+def compare_reports(report: AnyReport, other: AnyReport) -> Lines[Mapping[str, bytes]]:
     """Yields the tables that set a report beside another, and returns them as files."""
     sheets = benchmark_of(report).compare(report, other)
     yield from sheet_lines(sheets)

@@ -30,26 +30,26 @@ LOAD: Mapping[str, Callable[[Settings, Path | None], QuestionSet]] = {
 
 def questions_first(benchmark: MMVet, request: ScoreRequest) -> Iterator[str]:
     options = request.options
-    chosen = _chosen(benchmark, request)
+    chosen = _question_set(benchmark, request)
     baseline = None
     if request.against:
-        baseline = yield from _graded(request.against, chosen, "unscored")
+        baseline = yield from _graded_report(request.against, chosen, "unscored")
     if holds_grades(request.file, ANSWERS):
-        _check_unjudged(request)
-        report = yield from _graded(
+        _refuse_judging_options(request)
+        report = yield from _graded_report(
             request.file, chosen, options.missing, request.title, options.answers
         )
         yield from no_answer_notes(report)
         judges = ", ".join(report.judge.versions)
         yield f"{chosen.name}: grades by {judges} for {plural(len(report.rows), 'question')}, runs: {report.runs}."
     else:
-        report = yield from _judged(benchmark, chosen, request)
+        report = yield from _judge_answers(benchmark, chosen, request)
     lines = chain(_warnings(report), progress.report_lines(report))
-    compare = partial(progress.compared, report, baseline) if baseline else None
-    yield from progress.finished(report, lines, request.out, request.read, compare)
+    compare = partial(progress.compare_reports, report, baseline) if baseline else None
+    yield from progress.finish_report(report, lines, request.out, request.input_paths, compare)
 
 
-def _chosen(benchmark: MMVet, request: ScoreRequest) -> QuestionSet:
+def _question_set(benchmark: MMVet, request: ScoreRequest) -> QuestionSet:
     """Questions to score: the benchmark's, or our sample, or a part of them. Raises BadParameter."""
     options = request.options
     if options.sample and benchmark is not MM_VET:
@@ -63,7 +63,7 @@ def _chosen(benchmark: MMVet, request: ScoreRequest) -> QuestionSet:
     return subset_of_file(whole, options.subset) if options.subset else whole
 
 
-def _check_unjudged(request: ScoreRequest) -> None:
+def _refuse_judging_options(request: ScoreRequest) -> None:
     """Raises BadParameter for options of the judging, beside a file of grades."""
     values = {
         "--judge": request.judge,
@@ -80,7 +80,7 @@ def _check_unjudged(request: ScoreRequest) -> None:
         )
 
 
-def _graded(
+def _graded_report(
     file: Path, chosen: QuestionSet, missing: Missing, title: str = "", answers: Path | None = None
 ) -> progress.Lines[Report]:
     """Report of a grade file, with the answers that it grades if their file is named."""
@@ -91,31 +91,29 @@ def _graded(
     return graded_report(grade_file, chosen, missing, title, predictions)
 
 
-def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> progress.Lines[Report]:
+def _judge_answers(
+    benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest
+) -> progress.Lines[Report]:
     """Report of a file of answers, by the judge."""
     requested = request.options
     if not request.judge or requested.answers:
-        mend = (
+        advice = (
             "Leave out -o answers, which goes with grades."
             if request.judge
             else "Choose a judge with --judge MODEL."
         )
-        raise BadParameter(f"{request.file.name} has answers but no grades. {mend}")
+        raise BadParameter(f"{request.file.name} has answers but no grades. {advice}")
     protocol = benchmark.protocol_named(request.protocol)
     options = Options(
         protocol, requested.runs, requested.samples, requested.missing, requested.probe
     )
-    serving = request.serving()
+    serving = request.command_judge()
     upload = read_predictions(request.file, chosen, ANSWERS)
     filled = fill(chosen, upload, options.missing)
     yield from notices(upload, chosen, treatment(protocol))
-    answered = [
-        filled_question for filled_question in filled if (filled_question.prediction or "").strip()
-    ]
+    answered = [answer for answer in filled if (answer.prediction or "").strip()]
     if protocol == "hardened":
-        answered = [
-            filled_question for filled_question in answered if not no_answer_reason(filled_question)
-        ]
+        answered = [answer for answer in answered if not no_answer_reason(answer)]
     if not answered:
         raise progress.NothingGradedError(
             f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions. "
@@ -128,7 +126,7 @@ def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> pro
     draft = replace(draft, asked=upload.asked)
     size = f"{plural(len(draft.rows), 'question')}, {plural(draft.runs, 'run')}"
     yield f"{chosen.name}: {size}, {draft.protocol} protocol."
-    progress.refuse_overwriting_files(draft, request.out, request.read)
+    progress.refuse_overwriting_files(draft, request.out, request.input_paths)
     return (yield from serving.judged(draft, spec))
 
 

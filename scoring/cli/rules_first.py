@@ -19,28 +19,28 @@ from scoring.registry import BENCHMARKS, open_upload
 
 def rules_first(benchmark: FileBenchmark[Any], request: ScoreRequest) -> Iterator[str]:
     protocol = benchmark.protocol_named(request.protocol)
-    beside = _Beside(benchmark, request)
+    opener = _AnswerOpener(benchmark, request)
     recognised = request.opened if request.questions is None else None
-    file = recognised or beside.opened(request.file)
+    file = recognised or opener.open(request.file)
     ruled = file.report(protocol, request.title)
-    against = beside.opened(request.against) if request.against else None
+    against = opener.open(request.against) if request.against else None
     other = against.report(protocol) if against else None
     if other:
         benchmark.compare(ruled, other)  # refuses other questions before a judge is paid
-    report = yield from _judged(file, request.file, ruled, request)
+    report = yield from _judge_open_answers(file, request.file, ruled, request)
 
     def compare() -> progress.Lines[Mapping[str, bytes]]:
         assert against and request.against
-        judged = yield from _judged(against, request.against, other, request)
-        return (yield from progress.compared(report, judged))
+        judged = yield from _judge_open_answers(against, request.against, other, request)
+        return (yield from progress.compare_reports(report, judged))
 
     lines = progress.report_lines(report)
-    yield from progress.finished(
-        report, lines, request.out, request.read, compare if against else None
+    yield from progress.finish_report(
+        report, lines, request.out, request.input_paths, compare if against else None
     )
 
 
-class _Beside:
+class _AnswerOpener:
     """Opener of files of answers, beside the request's question file or those of `QUESTIONS_PATH`."""
 
     def __init__(self, benchmark: FileBenchmark[Any], request: ScoreRequest) -> None:
@@ -49,7 +49,7 @@ class _Beside:
         self._questions = benchmark.own_questions(self._path) if self._path else None
         self._library = QuestionLibrary(request.settings.questions)
 
-    def opened(self, path: Path) -> OpenedFile:
+    def open(self, path: Path) -> OpenedFile:
         if self._path is None and self._benchmark.key in BENCHMARKS:
             key = self._benchmark.key
             file, match = open_joined_file(self._library, path, ANSWERS, benchmark=key, hides=False)
@@ -64,7 +64,7 @@ class _Beside:
         return replace(opened, stamp=question_stamp(self._path, self._benchmark))
 
 
-def _judged(
+def _judge_open_answers(
     opened: OpenedFile, path: Path, report: Any, request: ScoreRequest
 ) -> progress.Lines[Any]:
     """Report by rules, with a judge for the answers they leave open if the request chooses one."""
@@ -82,7 +82,7 @@ def _judged(
             f"Rules can't read {report.left:,} of {answers}. Choose a judge with --judge MODEL, "
             "or use rules only with --no-judge."
         )
-    serving = request.serving()
+    serving = request.command_judge()
     spec = yield from serving.spec()
     yield f"{opened.name}: {report.left:,} of {answers} for the judge, {report.protocol} protocol."
     draft = benchmark.draft(report, spec, serving.address.address)

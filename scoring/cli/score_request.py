@@ -54,12 +54,12 @@ class ScoreRequest:
         return self.answers
 
     @property
-    def read(self) -> list[Path | None]:
+    def input_paths(self) -> list[Path | None]:
         """Files that are read, and so must not be written over."""
         paths = [value for _, value in self.options if isinstance(value, Path)]
         return [self.answers, self.questions, self.against, *paths]
 
-    def serving(self) -> CommandJudge:
+    def command_judge(self) -> CommandJudge:
         return CommandJudge(
             self.settings, self.judge, self.base_url, self.batch, self.yes, self.budget
         )
@@ -74,9 +74,9 @@ def read_options(benchmark: Benchmark[Any], words: Sequence[str]) -> BenchmarkOp
         if not equals:
             raise BadParameter(f"{word!r} isn't an option. Write NAME=VALUE.", param_hint=_HINT)
         if name not in known:
-            mend = f"Choose {either(known)}." if known else "It has none, so leave out -o."
+            advice = f"Choose {either(known)}." if known else "It has none, so leave out -o."
             raise BadParameter(
-                f"{name!r} isn't an option of {benchmark.key}. {mend}", param_hint=_HINT
+                f"{name!r} isn't an option of {benchmark.key}. {advice}", param_hint=_HINT
             )
         if name in values:
             raise BadParameter(f"{name} is given more than once. Keep one.", param_hint=_HINT)

@@ -59,38 +59,38 @@ def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
         raise BadParameter(
             f"{benchmark.name} needs a judge. Choose one with --judge MODEL.", param_hint="--judge"
         )
-    serving = request.serving()
+    serving = request.command_judge()
     with closing(Database(request.settings.database_url)) as database:
         submissions = Submissions(database, None)
-        drafted = _drafted(benchmark, request, submissions, serving.address.address)
+        drafted = _draft(benchmark, request, submissions, serving.address.address)
         yield from drafted.lines
         spec = yield from serving.spec()
         report = yield from serving.judged(drafted.report, spec)
         ungraded_sentence = ungraded_note(report)
         if ungraded_sentence:
             yield ungraded_sentence
-        yield from _steady(match.winners for match in report.matches)
+        yield from _steadiness_line(match.winners for match in report.matches)
         base_url = request.base_url
         private = base_url and base_url != request.settings.judge.base_url
         if report.complete and not private and not ungraded_sentence:
             entered = submissions.store.enter(OWNER, report)
             variant = f", variant {entered.number} of this submitter" if entered.number else ""
             yield f"On the board as {entered.name!r}{variant}: {entered.matches:,} new matches."
-            boards = _public(submissions.store, report)
+            boards = _public_boards(submissions.store, report)
         else:
             reason = "judged elsewhere than at JUDGE_URL" if private else "a partial submission"
             if ungraded_sentence:
                 reason = ungraded_sentence[0].lower() + ungraded_sentence[1:].partition(":")[0]
             yield f"Private: {reason}."
             boards = boards_of(report)
-    yield from _printed(boards)
-    files = {**benchmark.files(report), **_tables(boards)}
-    yield progress.write_files(files, request.out, request.read)
+    yield from _board_lines(boards)
+    files = {**benchmark.files(report), **_board_files(boards)}
+    yield progress.write_files(files, request.out, request.input_paths)
     if ungraded_sentence:
         raise progress.NothingGradedError(ungraded_sentence)
 
 
-def _drafted(
+def _draft(
     benchmark: VisitBench, request: ScoreRequest, submissions: Submissions, address: str
 ) -> Drafted:
     """Matches to judge, of a file or of a model's stored answers."""
@@ -103,7 +103,7 @@ def _drafted(
         request.title,
     )
     if options.stored:
-        source = options.source or _newest(submissions)
+        source = options.source or _newest_source(submissions)
         return submissions.draft_stored(options.stored, source, submission, request.judge, address)
     answers = read_submission(request.file, ANSWERS)
     return submissions.draft(OWNER, answers, submission, request.judge, address)
@@ -121,10 +121,10 @@ def board(
     """Make a board from a file of votes or battles: people's, or one judge's."""
     refuse_overwriting((out / name for name in TABLES), file)
     battles = rankable_battles(read(file), named, aliases_of(alias or ()))
-    _one_kind(battles, file.name)
+    _check_one_kind(battles, file.name)
     yield from battles.notices
     if battles.format == "visit-battles":
-        yield from _steady(verdict_winners(line.row) for line in battles.lines())
+        yield from _steadiness_line(verdict_winners(line.row) for line in battles.lines())
     matches = list(matches_of_votes(battles))
     if not matches:
         raise progress.NothingGradedError(
@@ -133,8 +133,8 @@ def board(
     boards = [
         automatic_board(matches, multi) for multi in sorted({match.multi for match in matches})
     ]
-    yield from _printed(boards)
-    yield progress.write_files(_tables(boards), out)
+    yield from _board_lines(boards)
+    yield progress.write_files(_board_files(boards), out)
 
 
 @app.command("visit-withdraw")
@@ -146,7 +146,7 @@ def withdraw(
 ) -> Iterator[str]:
     """Delete the texts of anybody's submission; its number and results stay."""
     with closing(Database(Settings.from_env().database_url)) as database:
-        source = source or _newest(Submissions(database, None))
+        source = source or _newest_source(Submissions(database, None))
         store = SubmissionStore(database)
         owners = [entry.owner for entry in store.submissions(source) if entry.name == name]
         if not owners:
@@ -157,11 +157,11 @@ def withdraw(
     yield f"The texts of {name!r} are gone; its number and its results stay."
 
 
-def _newest(submissions: Submissions) -> str:
+def _newest_source(submissions: Submissions) -> str:
     return (submissions.sources() or ("",))[-1]
 
 
-def _public(store: SubmissionStore, report: MatchReport) -> list[AutomaticBoard]:
+def _public_boards(store: SubmissionStore, report: MatchReport) -> list[AutomaticBoard]:
     stamp = (report.judge.model, report.judge.address, report.judge.prompt, report.source)
     kinds = {instance.multi for instance in report.instances}
     boards = [
@@ -179,13 +179,13 @@ def _public(store: SubmissionStore, report: MatchReport) -> list[AutomaticBoard]
     return sorted(boards, key=lambda board: board.multi)
 
 
-def _tables(boards: Sequence[AutomaticBoard]) -> dict[str, bytes]:
+def _board_files(boards: Sequence[AutomaticBoard]) -> dict[str, bytes]:
     return dict(
         zip(TABLES, (leaderboard_tsv(boards).encode(), family_csv(boards).encode()), strict=True)
     )
 
 
-def _one_kind(battles: Battles, file: str) -> None:
+def _check_one_kind(battles: Battles, file: str) -> None:
     """Raises RowsError for votes that no board may mix: of several judges, or of judges and people."""
     judges = {
         voter if judge else None for voter, judge in zip(battles.voter, battles.judge, strict=True)
@@ -199,11 +199,11 @@ def _one_kind(battles: Battles, file: str) -> None:
         )
 
 
-def _steady(pairs: Iterable[Pair]) -> Iterator[str]:
+def _steadiness_line(pairs: Iterable[Pair]) -> Iterator[str]:
     yield "; ".join(f"{name}: {share}" for name, share in steadiness(pairs).items())
 
 
-def _printed(boards: Iterable[AutomaticBoard]) -> Iterator[str]:
+def _board_lines(boards: Iterable[AutomaticBoard]) -> Iterator[str]:
     for board in boards:
         kind = "Multiple images" if board.multi else "Single image"
         yield ""
