@@ -84,7 +84,13 @@ def test_answers_are_read_and_priced_aside_as_they_are_here(database, tmp_path, 
         assert here[:2] == there[:2]
         assert here[2] == pytest.approx(there[2], rel=0.1), "but for canaries, drawn anew"
         assert (priced[0], priced[1]) == (priced[2], priced[3])
-        assert aside.called == ["prices", "prices", "recognise", "look", "drafted"]
+        assert aside.called == [
+            "price_drafts",
+            "price_drafts",
+            "recognise",
+            "describe_answers",
+            "draft_with_cost",
+        ]
 
 
 @pytest.mark.locks_or_dialect
@@ -97,7 +103,11 @@ def test_rules_read_a_table_aside_and_what_they_leave_is_priced_once(database, t
         assert service.count_left(job) == service.count_left(job) == 200
         costs = [service.price(OWNER, service.draft_rest(OWNER, job.link), None) for _ in range(3)]
         assert costs[0].calls == 200 and len(set(costs)) == 1
-        assert [one for one in aside.called if one != "pictures"] == ["extracted", "left", "prices"]
+        assert [one for one in aside.called if one != "pictures"] == [
+            "report_by_rules",
+            "count_left",
+            "price_drafts",
+        ]
         report = visit.bench.jobs.report(job.link)
         assert report and len(report.rows) == 200
 
@@ -120,7 +130,7 @@ def test_what_is_wrong_with_a_large_file_is_told_as_of_a_small_one(database, tmp
             RowsError, match="broken.csv, row 5002: A cell of this row has no closing quote"
         ):
             service.recognise(OWNER, visit.brings(broken))
-        assert aside.called == ["recognise", "prices", "recognise"]
+        assert aside.called == ["recognise", "price_drafts", "recognise"]
 
 
 def test_an_own_benchmark_is_read_aside_as_it_is_here(database, tmp_path, aside):
