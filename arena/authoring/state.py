@@ -167,5 +167,5 @@ def majority(judgements: Sequence[Judged]) -> Judged:
     """Returns the most frequent judgement; of several, the gravest."""
     counts: Counter[Judged] = Counter(judgements)
     most = max(counts.values())
-    most_frequent = [judgement for judgement in counts if counts[judgement] == most]
+    most_frequent: list[Judged] = [judgement for judgement in counts if counts[judgement] == most]
     return min(most_frequent, key=lambda judgement: _GRAVEST_FIRST.index(judgement))
