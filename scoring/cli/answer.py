@@ -49,11 +49,13 @@ SUFFIXES = {
     "mmt-bench": ".tsv",
     "visit-bench": ".csv",
 }
-OF_SPEC = ".tsv"
-"""Endings of prediction files, by benchmark, and of those of a spec."""
+"""Endings of prediction files, by benchmark."""
+SPEC_SUFFIX = ".tsv"
+"""The same for any YAML benchmark."""
 PREFIXES = {"gpt-4v": "mm_vet_gpt_4v.txt"}
 """Prompts that are set before a question, by --prompt-prefix."""
 SPENT = "-spent.csv"
+"""Ending of the file with the tokens and the cost of each mode."""
 LONGEST_NAME = 255
 """Bytes of a file's name that common file systems take."""
 
@@ -100,11 +102,11 @@ def answer(
     """Ask the model all questions that it hasn't answered yet, and write its answers to a file, one for each mode."""
     _check_options(benchmark, out, early_stop, prompt_prefix)
     prefix = prompt_text(PREFIXES[prompt_prefix]) if prompt_prefix else ""
-    chosen = _modes(benchmark, modes)
+    chosen_modes = _read_modes(benchmark, modes)
     if choose_by == "likelihood":
-        _check_weighable(benchmark, early_stop, chosen)
-    _check_names(out, chosen)
-    for file in (_file(out, mode) for mode in chosen):
+        _check_likelihood(benchmark, early_stop, chosen_modes)
+    _check_names(out, chosen_modes)
+    for file in (_mode_file(out, mode) for mode in chosen_modes):
         if file.exists() and not _partial_file(file).exists():
             raise AnsweringError(
                 f"{file} already exists, from a finished run. Delete it, or choose another --out."
@@ -113,23 +115,26 @@ def answer(
     model_run = _ModelRun(
         settings, read_catalogue(settings.models, catalogue_keys(settings)).card(model)
     )
-    if chosen == ("as-is",):
-        where = questions or (settings.mm_vet if benchmark == "mm-vet" else None)
+    if chosen_modes == ("as-is",):
+        question_path = questions or (settings.mm_vet if benchmark == "mm-vet" else None)
         offline_benchmark = _offline_benchmark(
-            benchmark, where, images, early_stop, prefix, choose_by
+            benchmark, question_path, images, early_stop, prefix, choose_by
         )
-        yield from model_run.answered(offline_benchmark, out)
+        yield from model_run.answer(offline_benchmark, out)
     else:
-        yield from model_run.in_modes(_question_file(benchmark, questions), chosen, out)
-    for mode in chosen:
-        partial = _partial_file(_file(out, mode))
+        yield from model_run.answer_in_modes(
+            _question_file(benchmark, questions), chosen_modes, out
+        )
+    for mode in chosen_modes:
+        partial = _partial_file(_mode_file(out, mode))
         partial.unlink(missing_ok=True)
-        _lock(partial).unlink(missing_ok=True)
+        _lock_file(partial).unlink(missing_ok=True)
 
 
 def _check_options(benchmark: str, out: Path, early_stop: bool, prompt_prefix: str | None) -> None:
     """Raises AnsweringError for an option of another benchmark."""
-    if out.suffix.lower() != (suffix := SUFFIXES.get(benchmark, OF_SPEC)):
+    suffix = SUFFIXES.get(benchmark, SPEC_SUFFIX)
+    if out.suffix.lower() != suffix:
         raise AnsweringError(
             f"{out.name} doesn't end in {suffix}, as predictions for {benchmark} do. Change --out."
         )
@@ -143,8 +148,8 @@ def _check_options(benchmark: str, out: Path, early_stop: bool, prompt_prefix: s
         )
 
 
-def _check_weighable(benchmark: str, early_stop: bool, modes: Sequence[Mode]) -> None:
-    """Raises AnsweringError for questions that no likelihood can answer."""
+def _check_likelihood(benchmark: str, early_stop: bool, modes: Sequence[Mode]) -> None:
+    """Raises AnsweringError for a benchmark or an option that --choose-by likelihood can't have."""
     if benchmark not in ("mmbench", "mmt-bench"):
         raise AnsweringError(
             f"--choose-by likelihood is only for mmbench and mmt-bench, and this is {benchmark}. Leave it out."
@@ -165,10 +170,13 @@ class _ModelRun(NamedTuple):
     settings: Settings
     card: ModelCard
 
-    def answered(
+    def answer(
         self, benchmark: OfflineBenchmark, out: Path
     ) -> Generator[str, None, tuple[Mapping[str, str], RunResult]]:
-        """Answers and usage, once the open questions are asked and the file is written. Raises UnfinishedError."""
+        """Asks the open questions and writes the file; yields lines for the operator, and returns answers and usage.
+
+        Raises UnfinishedError, after the file is written, if questions are left open.
+        """
         models = Models(
             read_catalogue(self.settings.models, catalogue_keys(self.settings)),
             self.settings.local_models,
@@ -178,41 +186,42 @@ class _ModelRun(NamedTuple):
             models.vlm(name) if benchmark.chosen_by == "text" else models.chooser(name)
         )
         with AnswerFile(_partial_file(out), fingerprint(self.card, benchmark.digest)) as file:
-            outcome = ask_model(models, answerer, benchmark.rounds, benchmark.count, file)
-            whole = _written(out)
-            whole.write_bytes(benchmark.write(file.answers, name))
-            whole.replace(out)
+            result = ask_model(models, answerer, benchmark.rounds, benchmark.count, file)
+            unplaced = _unplaced_file(out)
+            unplaced.write_bytes(benchmark.write(file.answers, name))
+            unplaced.replace(out)
             yield f"{len(file.answers):,} answers of {name} are in {out}."
         yield from benchmark.remarks(file.answers)
-        yield from outcome.lines
-        outcome.check()
-        return file.answers, outcome
+        yield from result.lines
+        result.check()
+        return file.answers, result
 
-    def in_modes(self, questions: Path, modes: Sequence[Mode], out: Path) -> Iterator[str]:
+    def answer_in_modes(self, questions: Path, modes: Sequence[Mode], out: Path) -> Iterator[str]:
         """Answers in each mode, then compares the modes; answers are kept until all modes are complete."""
         benchmarks = mode_benchmarks(questions, modes, self.card)
         yield from quote_lines(benchmarks)
         rows = {}
         results = {}
         for mode_benchmark in benchmarks:
-            answers, results[mode_benchmark.mode] = yield from self.answered(
-                mode_benchmark.benchmark, _file(out, mode_benchmark.mode)
-            )
+            mode = mode_benchmark.mode
+            file = _mode_file(out, mode)
+            answers, results[mode] = yield from self.answer(mode_benchmark.benchmark, file)
             answered_questions = [
                 Answered(question, answers[str(question.index)])
                 for question in mode_benchmark.questions
                 if str(question.index) in answers
             ]
-            rows[mode_benchmark.mode] = decide_rows(answered_questions, "strict")
+            rows[mode] = decide_rows(answered_questions, "strict")
         if len(benchmarks) > 1:
             changed: Mapping[Mode, frozenset[int]] = {
                 benchmark.mode: benchmark.changed for benchmark in benchmarks
             }
             differences = mode_differences(rows, changed)
-            yield from _compared(self.card.name, differences, results, out)
+            yield from _write_comparison(self.card.name, differences, results, out)
 
 
-def _modes(benchmark: str, words: str) -> tuple[Mode, ...]:
+def _read_modes(benchmark: str, words: str) -> tuple[Mode, ...]:
+    """Returns the modes of --modes. Raises AnsweringError for an unknown one or another benchmark."""
     known: dict[str, Mode] = {mode: mode for mode in MODES}
     names = [word.strip() for word in words.split(",")]
     chosen: tuple[Mode, ...] = tuple(known[name] for name in names if name in known)
@@ -227,7 +236,7 @@ def _modes(benchmark: str, words: str) -> tuple[Mode, ...]:
     return chosen
 
 
-def _file(out: Path, mode: Mode) -> Path:
+def _mode_file(out: Path, mode: Mode) -> Path:
     """Prediction file of a mode: --out, and for all modes but as-is with the mode in its name."""
     return out if mode == "as-is" else out.with_stem(f"{out.stem}-{mode}")
 
@@ -236,28 +245,29 @@ def _partial_file(out: Path) -> Path:
     return out.with_name(f"{out.name}.part")
 
 
-def _lock(partial: Path) -> Path:
+def _lock_file(partial: Path) -> Path:
     """Lock file of `AnswerFile` beside a file of answers, so that a run that goes on has one writer."""
     return partial.with_name(f"{partial.name}.lock")
 
 
-def _written(out: Path) -> Path:
+def _unplaced_file(out: Path) -> Path:
     """Path where a prediction file is written before it takes its place."""
     return out.with_name(f".{out.name}.new")
 
 
-def _comparison(out: Path, modes: Sequence[Mode], ending: str) -> Path:
+def _comparison_file(out: Path, modes: Sequence[Mode], ending: str) -> Path:
     """File of the comparison, named after the first mode and the other, or the number of others."""
     first, *others = modes
-    beside = others[0] if len(others) == 1 else f"{len(others)}-others"
-    return out.with_name(f"{out.stem}-{first}-against-{beside}{ending}")
+    opponents = others[0] if len(others) == 1 else f"{len(others)}-others"
+    return out.with_name(f"{out.stem}-{first}-against-{opponents}{ending}")
 
 
 def _check_names(out: Path, modes: Sequence[Mode]) -> None:
     """Raises AnsweringError if a file of the run would have a longer name than file systems take."""
-    files = [_lock(_partial_file(_file(out, mode))) for mode in modes]
-    files += [_written(_file(out, mode)) for mode in modes]
-    files += [_comparison(out, modes, SPENT)] if len(modes) > 1 else []
+    files = [_lock_file(_partial_file(_mode_file(out, mode))) for mode in modes]
+    files += [_unplaced_file(_mode_file(out, mode)) for mode in modes]
+    if len(modes) > 1:
+        files.append(_comparison_file(out, modes, SPENT))
     longest = max(len(os.fsencode(file.name)) for file in files)
     if longest > LONGEST_NAME:
         raise AnsweringError(
@@ -266,7 +276,7 @@ def _check_names(out: Path, modes: Sequence[Mode]) -> None:
         )
 
 
-def _compared(
+def _write_comparison(
     model: str, differences: Sequence[ModeDifference], results: Mapping[Mode, RunResult], out: Path
 ) -> Iterator[str]:
     """Writes the comparison and yields its lines."""
@@ -274,24 +284,29 @@ def _compared(
     if differences:
         drawing = accuracy_drawing(f"{model}: modes of MMT-Bench", differences)
         contents[".svg"] = svg_file(drawing).encode()
-    files = {_comparison(out, [*results], ending): text for ending, text in contents.items()}
+    files = {
+        _comparison_file(out, [*results], ending): content for ending, content in contents.items()
+    }
     for file, content in files.items():
         file.write_bytes(content)
     for difference in differences:
         change = difference.other_accuracy - difference.first_accuracy
         interval = interval_text(difference.difference.low, difference.difference.high, "+.1f")
-        reach = f" ({interval})" if interval else ""
-        corrected = (
-            "" if difference.holm is None else f", with Holm's correction {difference.holm:.3g}"
-        )
+        in_brackets = f" ({interval})" if interval else ""
+        corrected = ""
+        if difference.holm is not None:
+            corrected = f", with Holm's correction {difference.holm:.3g}"
         yield (
             f"{difference.counts.name}: {difference.first} {difference.first_accuracy:.1f}, "
             f"{difference.other} {difference.other_accuracy:.1f} of {difference.n:,}; difference "
-            f"{change:+.1f}{reach}; p {difference.counts.p:.3g}{corrected}"
+            f"{change:+.1f}{in_brackets}; p {difference.counts.p:.3g}{corrected}"
         )
-    for mode, spent in results.items():
-        cost = f", ${spent.cost / 1e6:.4f}" if spent.cost else ""
-        yield f"{mode}: {spent.answered:,} asked now, {spent.prompt:,} tokens sent, {spent.completion:,} received{cost}"
+    for mode, result in results.items():
+        cost = f", ${result.cost / 1e6:.4f}" if result.cost else ""
+        yield (
+            f"{mode}: {result.answered:,} asked now, {result.prompt:,} tokens sent, "
+            f"{result.completion:,} received{cost}"
+        )
     yield f"The comparison is in {', '.join(file.name for file in files)}."
 
 
@@ -305,18 +320,14 @@ def _spec(benchmark: str) -> Spec:
     """Spec of one of our keys or of a file. Raises AnsweringError and SpecError."""
     if benchmark.lower().endswith(SPEC_ENDINGS):
         return load_spec(Path(benchmark))
-    ours = BENCHMARKS.get(benchmark)
-    if not isinstance(ours, SpecBenchmark):
-        specs = [
-            key
-            for key, known_benchmark in BENCHMARKS.items()
-            if isinstance(known_benchmark, SpecBenchmark)
-        ]
+    known = BENCHMARKS.get(benchmark)
+    if not isinstance(known, SpecBenchmark):
+        specs = [key for key, other in BENCHMARKS.items() if isinstance(other, SpecBenchmark)]
         keys = either([*SUFFIXES, *specs])
         raise AnsweringError(
             f"{benchmark!r} isn't a benchmark here. Choose {keys}, or a file such as animals.yaml."
         )
-    return ours.spec
+    return known.spec
 
 
 def _offline_benchmark(

@@ -85,16 +85,13 @@ def run(
         return
     mark_file = read_marks(marks, judged[0])
     yield from mark_file.problems
-    first, second = (
-        [mark for mark in mark_file.marks if mark.round == number] for number in (1, 2)
-    )
-    calibration = calibrate(judged, first, second)
-    order = (
-        ""
-        if calibration.is_ranked
-        else f" Judges are ranked from {LEAST_RANKED} marked answers on."
-    )
-    yield f"{calibration.answers:,} of {len(judged[0].answers):,} answers are marked.{order}"
+    first_round = [mark for mark in mark_file.marks if mark.round == 1]
+    second_round = [mark for mark in mark_file.marks if mark.round == 2]
+    calibration = calibrate(judged, first_round, second_round)
+    note = ""
+    if not calibration.is_ranked:
+        note = f" Judges are ranked from {LEAST_RANKED} marked answers on."
+    yield f"{calibration.answers:,} of {len(judged[0].answers):,} answers are marked.{note}"
     rows = [*calibration_rows(calibration), *pairs]
     sheets = [distance_sheet("distances", "How far from people", rows)]
     if calibration.panel:
@@ -107,7 +104,7 @@ def run(
 
 
 class _Ablation(NamedTuple):
-    """A judge that is shown some of its examples, on the marked answers of one report."""
+    """A judge that grades the marked answers of one report again, with only some of MM-Vet's examples in its prompt."""
 
     files: Sequence[Path]
     marks: Path | None
@@ -117,7 +114,8 @@ class _Ablation(NamedTuple):
     def run(
         self, base_url: str | None, yes: bool, budget: float | None, out: Path | None
     ) -> Iterator[str]:
-        if not (self.examples and self.judge and self.marks) or len(self.files) != 1:
+        is_complete = self.examples and self.judge and len(self.files) == 1
+        if not is_complete or self.marks is None:
             raise MarksError(
                 "--examples needs one report, its marks and a judge. "
                 "Give one -audit.jsonl, --marks FILE and --judge MODEL."
@@ -136,18 +134,18 @@ class _Ablation(NamedTuple):
             f"{plural(len(answers), 'marked answer')}, {report.protocol} protocol, one run with "
             f"{', '.join(f'{len(subset)}' for subset in subsets)} examples"
         )
-        serving = progress.CommandJudge(
+        command_judge = progress.CommandJudge(
             Settings.from_env(), self.judge, base_url, False, yes, budget
         )
-        spec = yield from serving.spec()
+        spec = yield from command_judge.spec()
         tasks = grading_tasks(MM_VET, subsets, answers, report.protocol, spec)
-        grades = yield from serving.outcomes(tasks, spec)
+        grades = yield from command_judge.outcomes(tasks, spec)
         result = measure_subsets(MM_VET, subsets, answers, report.protocol, grades)
         yield from _table_lines([examples_sheet(result, self.judge)], out)
 
 
 def _table_lines(sheets: Sequence[Sheet], out: Path | None) -> Iterator[str]:
-    """Tables, and the path the first was written to."""
+    """Yields the lines of the tables; writes the first as CSV to `out`, if given."""
     yield BRACKETS
     yield from progress.sheet_lines(sheets)
     yield ""

@@ -162,20 +162,17 @@ def _newest_source(submissions: Submissions) -> str:
 
 
 def _public_boards(store: SubmissionStore, report: MatchReport) -> list[AutomaticBoard]:
-    stamp = (report.judge.model, report.judge.address, report.judge.prompt, report.source)
+    """Returns the public boards of a report's source, judge and prompt, for the kinds of items that it has."""
     kinds = {instance.multi for instance in report.instances}
-    boards = [
-        store.standings(board_key).board
-        for board_key in store.board_keys()
-        if (
-            board_key.judging.model,
-            board_key.judging.address,
-            board_key.judging.prompt,
-            board_key.source,
+    boards = []
+    for board_key in store.board_keys():
+        is_same_judging = (
+            board_key.judging.model == report.judge.model
+            and board_key.judging.address == report.judge.address
+            and board_key.judging.prompt == report.judge.prompt
         )
-        == stamp
-        and board_key.multi in kinds
-    ]
+        if is_same_judging and board_key.source == report.source and board_key.multi in kinds:
+            boards.append(store.standings(board_key).board)
     return sorted(boards, key=lambda board: board.multi)
 
 

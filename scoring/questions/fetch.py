@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,11 @@ def fetch(
                     f"The file isn't the published one: its md5 is {md5}, not {file.md5}. Try again, or put the file "
                     f"into {folder} by hand."
                 )
-            content = loaded if pictures else Path(scratch) / f"bare{target.suffix}"
-            rows = _count(loaded) if pictures else _without_pictures(loaded, content)
+            content = loaded
+            if not pictures:
+                content = Path(scratch) / f"bare{target.suffix}"
+                _write_without_pictures(loaded, content)
+            rows = _count_rows(content)
             if file.rows and rows != file.rows:
                 raise DownloadError(
                     f"The file has {rows:,} rows, and the published one {file.rows:,}. Please report this."
@@ -67,30 +70,24 @@ def fetch(
     return target
 
 
-def _count(path: Path) -> int:
+def _count_rows(path: Path) -> int:
     return sum(1 for _ in read_records(path, ANSWERS, IMAGE_COLUMNS))
 
 
-def _without_pictures(source: Path, target: Path) -> int:
-    """Writes a table without its columns of pictures, and returns the number of its rows. Raises RowsError."""
+def _write_without_pictures(source: Path, target: Path) -> None:
+    """Writes a table without its columns of pictures. Raises RowsError."""
     records = read_records(source, ANSWERS, IMAGE_COLUMNS)
-    count = 0
-
-    def rows() -> Iterator[list[object]]:
-        nonlocal count
-        heads: list[str] = []
-        for record in records:
-            if not count:
-                heads = [*record.values]
-                yield [*heads]
-            count += 1
-            yield _cells(record, heads)
-
+    delimiter = "\t" if target.suffix == ".tsv" else ","
     with target.open("w", encoding="utf-8", newline="") as file:
-        write_csv(file, rows(), exact=True, delimiter="\t" if target.suffix == ".tsv" else ",")
-    return count
+        write_csv(file, _table_rows(records), exact=True, delimiter=delimiter)
 
 
-def _cells(record: Record, heads: list[str]) -> list[object]:
-    values: Mapping[str, Any] = record.values
-    return [cell_text(values.get(head)) for head in heads]
+def _table_rows(records: Iterable[Record]) -> Iterator[list[object]]:
+    """Yields the heads of the first record, then every record's cells below them."""
+    heads: list[str] = []
+    for record in records:
+        if not heads:
+            heads = [*record.values]
+            yield [*heads]
+        values: Mapping[str, Any] = record.values
+        yield [cell_text(values.get(head)) for head in heads]
