@@ -145,9 +145,10 @@ def _judged_report_of(marking: Marking, job: Job, benchmark: str) -> JudgedRepor
 
 
 def _differences(marking: Marking, job: Job, own: JudgedReport) -> dict[str, CorrectedMean]:
-    """Differences of people's corrected means, other model minus this one, over the questions that the judge scored for both.
+    """Differences of people's corrected means, other model minus this one, by the title of the other model's report.
 
-    By the title of the other model's report. Of several reports with one title, the newest that can be compared counts.
+    Over the questions that the judge scored for both. Of several reports with one title, the newest that can be
+    compared counts.
     """
     own_scores = _marked_questions(marking, job, own)
     differences = {}
