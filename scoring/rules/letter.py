@@ -250,7 +250,7 @@ class LetterRule(RuleKind):
                 if text == answer:
                     return Reading(None, letter, "an option")
             return unread_reading(protocol, "left to the judge", is_open=bool(answer))
-        # MMMU's are the only authors whose letters are read.
+        # The only authors' code that reads letters is MMMU's.
         reader: LetterReader = "mmmu" if protocol == "authors" else self.read
         letter = READERS[reader](answer, options)
         return Reading(None, letter, reader) if letter else unread_reading(protocol, "no letter")
