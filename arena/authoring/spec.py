@@ -116,7 +116,7 @@ class ProjectSpec(CampaignSpec):
     """The catalogue's model that drafts answers; empty: people write them."""
     blind_model: str = ""
     """The catalogue's model that answers without picture and caption, which shows the items that need them."""
-    budget: Annotated[float, Field(strict=False), number(0, 10_000)] = 5.0
+    budget: Annotated[float, number(0, 10_000)] = 5.0
     """The most US dollars that drafts may cost."""
     visibility: Literal["open", "sealed"] = "open"
     """sealed: captions, references and keys leave only in an operator's export and the private backup. Once a project

@@ -20,9 +20,9 @@ class Stop(SpecPart):
 
     votes: Annotated[int, whole(1, 10**7)]
     """The number of votes that count."""
-    settled: Annotated[float, Field(strict=False), number(0.0001, 0.5)] | None = None
+    settled: Annotated[float, number(0.0001, 0.5)] | None = None
     """Every two neighbours are settled, with at most this probability of a false order, at any number of looks."""
-    width: Annotated[float, Field(strict=False), number(0.1, 10_000)] | None = None
+    width: Annotated[float, number(0.1, 10_000)] | None = None
     """The mean half width of the models' 95% intervals, in rating points."""
 
 

@@ -37,7 +37,7 @@ def text_rule(expected: str, most: int = 200) -> Any:
     return must_be(f"{expected}, 1 to {most} characters long", is_valid)
 
 
-Share = Annotated[float, Field(strict=False), number(0, 1)]
+Share = Annotated[float, number(0, 1)]
 Name = Annotated[
     str,
     Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"),
@@ -54,7 +54,7 @@ class SeatSpec(SpecPart):
     """The pieces of a worker; checks come on top."""
     minutes: Annotated[int, whole(1, 24 * 60)] = 30
     """The minutes that a piece waits for its answer before somebody else gets it."""
-    pay: Annotated[float, Field(strict=False), number(0, 10_000)]
+    pay: Annotated[float, number(0, 10_000)]
     currency: Annotated[
         str, Field(pattern="^[A-Z]{3}$"), must_be("three capital letters, as in 'USD'")
     ] = "USD"
@@ -89,7 +89,7 @@ class ChecksSpec(SpecPart):
 
     items: str = ""
     """The source of check items; empty: all sources."""
-    share: Annotated[float, Field(strict=False), number(0.01, 0.5)] = 0.1
+    share: Annotated[float, number(0.01, 0.5)] = 0.1
     """The share of checks for a seat's pieces: at least one check, outside the quota."""
     fail: Annotated[int, whole(1, 50)] = 2
     """The number of failed checks at which somebody else gets a worker's pieces."""

@@ -38,6 +38,8 @@ def acts(database) -> list[tuple[str, str, str]]:
         ),
         (('source = "test"', 'source = "test"\ndesign = "fixed"'), "no tuples. Run"),
         (("pay = 5.0", "pay = -1"), "seat.pay is '-1'. It must be a number from 0 to 10000"),
+        (("pay = 5.0", 'pay = "5"'), "seat.pay is '5'. It must be a number from 0 to 10000"),
+        (("pay = 5.0", "pay = true"), "seat.pay is 'True'. It must be a number from 0 to 10000"),
         (("votes = 1000", "votess = 1000"), "votes is missing"),
         (
             ("votes = 3", "votes = 7"),
