@@ -19,7 +19,8 @@ LONGEST_ERROR = 2_000
 _LONGEST_MESSAGE = 400
 """Most characters of an error in an API's words alone."""
 
-_OPEN = r"[\s\"'`*\[({<#~!-]*+"
+_MARKS_BEFORE = r"[\s\"'`*\[({<#~!-]*+"
+"""Marks and blanks before a text's first word."""
 _HTTP_CODE = r"(?:40[0-35-9]|413|422|429|5[0-9][0-9])"
 """HTTP's codes but 404, which pictures of pages that are not found show."""
 
@@ -36,6 +37,7 @@ _ERROR_NAME = _one_of(
     (?:an )?(?:error|exception)(?: (?:occurred|code|calling the api|while \w{1,20} the (?:api|model|request)))?
     """
 )
+"""An error's name before its colon, as in `openai.APIError: rate limit reached`."""
 _ERROR_KIND = _one_of(
     rf"""
     (?:http )?(?:status )?(?:code )?:?\s?\(?{_HTTP_CODE}\)?\s?(?:[-:{{(]|\Z)
@@ -53,11 +55,12 @@ _ERROR_KIND = _one_of(
     server disconnected|remote end closed
     """
 )
+"""An error's kind behind the colon, such as `429` or `rate limit reached`."""
 _CLIENT = (
     r"(?:openai|httpx|httpcore|requests|urllib3|aiohttp|anthropic|torch|botocore|litellm|vllm)"
 )
 _ERROR = re.compile(
-    _OPEN
+    _MARKS_BEFORE
     + _one_of(
         rf"""
         {_ERROR_NAME}[*\])]*+\s*+(?:[:：-]|\()\s*+[\"'\[(]*+{_ERROR_KIND}
@@ -68,7 +71,7 @@ _ERROR = re.compile(
         torch\.(?:cuda\.)?outofmemoryerror
         traceback \(most recent call last\)
         google\.(?:api_core|genai)[\w.]{{0,60}}:
-        \{{?[\s\"']{{0,9}}(?:type[\"']\s?:\s?[\"']error[\"'],\s?[\"'])?error[\"']\s?:
+        (?:type[\"']\s?:\s?[\"']error[\"'],\s?[\"'])?error[\"']\s?:
         (?:!?doctype )?html\b[^>]{{0,40}}>.{{0,200}}(?:error|bad gateway|unavailable|time-?out|too many requests)
         httpsconnectionpool\(|max retries exceeded with url
         this model's maximum context length is
@@ -95,7 +98,7 @@ _FAILING_WORDS = _one_of(
     payment required|out of memory|econn(?:refused|reset)|could not(?= (?:get|generate|obtain|parse|connect|reach)\b)
     """
 )
-"""Words of failing. `No response` alone is an answer: nobody reacts in the picture."""
+"""Words of failing. `No response` alone isn't one: it may answer a question about the people in a picture."""
 _WORDS_OF_API = _one_of(
     rf"""
     api|requests?|server|endpoint|connection|responses?|retr(?:y|ies)|rate limit(?:s|ed)?|quota|finish reason
@@ -127,12 +130,18 @@ _ADDRESSES_AND_MODELS = re.compile(
     r"https?://[^\s'\"]{1,300}+|\b[a-z]{1,20}-[a-z0-9.-]{0,40}[0-9][a-z0-9.-]{0,40}+", re.I
 )
 """Addresses, and models as in gpt-4o."""
+_NOT_BEHIND_LETTER = r"(?<![^\W_])"
+_NOT_BEFORE_LETTER = r"(?![^\W_])"
+"""No letter or digit before and after this place; an underscore may be there."""
 _NOTHING_BUT_API_WORDS = re.compile(
-    rf"(?:(?<![^\W_])(?:{_FAILING_WORDS}|{_WORDS_OF_API}|{_OTHER_WORDS})(?![^\W_])|\W)*+",
+    rf"(?:{_NOT_BEHIND_LETTER}(?:{_FAILING_WORDS}|{_WORDS_OF_API}|{_OTHER_WORDS}){_NOT_BEFORE_LETTER}|\W)*+",
     re.IGNORECASE,
 )
-_FAILING_WORD = re.compile(rf"(?<![^\W_]){_FAILING_WORDS}(?![^\W_])", re.IGNORECASE)
-_API_WORD = re.compile(rf"(?<![^\W_]){_WORDS_OF_API}(?![^\W_])", re.IGNORECASE)
+"""Text of whole words that an API's error may have, and marks."""
+_FAILING_WORD = re.compile(
+    f"{_NOT_BEHIND_LETTER}{_FAILING_WORDS}{_NOT_BEFORE_LETTER}", re.IGNORECASE
+)
+_API_WORD = re.compile(f"{_NOT_BEHIND_LETTER}{_WORDS_OF_API}{_NOT_BEFORE_LETTER}", re.IGNORECASE)
 _PAYLOAD = re.compile(
     r"[\s:-]{0,4}\{\s?[\"'](?:error|message|code|type|detail)[\"']\s?:", re.IGNORECASE
 )
@@ -143,6 +152,7 @@ _CHINESE_ERROR = re.compile(
     r"|稍后|重试|再试|请|了|[0-9]{1,6}|\W)++",
     re.IGNORECASE,
 )
+"""Text of nothing but these words and marks, with a word of failing and one of an API near its start."""
 _PLACEHOLDER = re.compile(
     r"(?:\[+|<+|\$+|\#{2,}|\{+|_{2,})\s?+(?:(?:api|model|request|response|inference|generation)[ _:-]{1,2}){0,2}"
     r"(?:error|fail(?:ed|ure)?|time-?out|timed out|blocked|filtered|content[ _]filter|oom"
@@ -165,7 +175,7 @@ _WORDS_OF_ANSWER = re.compile(
 def failure(answer: Answer) -> str | None:
     """Short name of the reason why a text is no answer of a model; None for an answer.
 
-    Callers with options or references check first whether any of them says the same: a screen may show an error.
+    Callers keep a text that equals an option or a reference as an answer: the picture may show an error message.
     """
     if answer.is_endless:
         return ENDLESS
@@ -175,7 +185,7 @@ def failure(answer: Answer) -> str | None:
 
 
 def is_nothing(text: str) -> bool:
-    """Whether an answer without reasoning is empty, or says no more than a program that writes an empty one."""
+    """Whether an answer without reasoning is empty, or a program's word for empty, such as `nan` or `[]`."""
     return not text or _NOTHING.fullmatch(text) is not None
 
 
@@ -204,5 +214,6 @@ def _is_error_message(text: str) -> bool:
     if not _NOTHING_BUT_API_WORDS.fullmatch(words):
         return False
     if payload:
+        # Its key may be the failing word, as in {"error": ...}. A server's object needs no word of an API.
         return bool(_FAILING_WORD.search(words + payload[0]))
     return bool(_FAILING_WORD.search(words) and _API_WORD.search(words))

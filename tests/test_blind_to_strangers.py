@@ -114,7 +114,7 @@ class Site:
                 released=day,
                 link=link,
             )
-            FactStore(database).state(dict.fromkeys(MODELS, facts))
+            FactStore(database).replace_stated(dict.fromkeys(MODELS, facts))
             pairs = [(coin.randint(1, ITEMS), *coin.sample(MODELS, 2)) for _ in range(BATTLES)]
             plant(database, [Planted(*pair, left=coin.random() < 0.5) for pair in pairs])
             submissions = Submissions(database, None)

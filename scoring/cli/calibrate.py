@@ -15,7 +15,7 @@ from arena.templates import plural
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.cli import progress
 from scoring.people.calibration import calibrate, paired_comparisons
-from scoring.people.mark_files import read_judged_file, read_judged_files, read_marks
+from scoring.people.mark_files import read_judged_report, read_judged_reports, read_marks
 from scoring.people.mark_sheets import (
     calibration_rows,
     distance_sheet,
@@ -72,7 +72,7 @@ def run(
         ablation = _Ablation(files, marks, examples, judge)
         yield from ablation.run(base_url, yes, budget, out)
         return
-    judged = list(read_judged_files(files))
+    judged = list(read_judged_reports(files))
     pairs = paired_rows(paired_comparisons(judged))
     if marks is None:
         if not pairs:
@@ -127,7 +127,7 @@ class _Ablation(NamedTuple):
             raise RowsError(
                 "--examples is only for MM-Vet's first edition. Choose a report on that.", file.name
             )
-        mark_file = read_marks(self.marks, read_judged_file(file))
+        mark_file = read_marks(self.marks, read_judged_report(file))
         yield from mark_file.problems
         answers = marked_answers(report, mark_file.marks)
         yield (

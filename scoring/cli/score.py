@@ -27,7 +27,7 @@ from scoring.visit_bench.sealed import SEALED_ITEMS
 app = Typer(rich_markup_mode=None)
 WAYS: Mapping[Workflow, Callable[[Any, ScoreRequest], Iterator[str]]] = {
     "questions first": questions_first,
-    "judge first": rules_first,
+    "judge first": rules_first,  # the rules of such a benchmark leave every answer to the judge
     "rules first": rules_first,
     "compare": compare,
 }
@@ -79,6 +79,7 @@ def score(
 ) -> Iterator[str]:
     if judge and no_judge:
         raise BadParameter("--judge and --no-judge exclude each other. Keep one of them.")
+    # the files of a report hold the judge's replies, which may quote a sealed reference
     if benchmark == SEALED_ITEMS.key:
         raise BadParameter(
             "Sealed items are judged only on the page Score a model. To compare answers with your own "
@@ -118,10 +119,10 @@ def _benchmark_named(benchmark: str) -> Benchmark[Any]:
     if benchmark.lower().endswith(SPEC_ENDINGS):
         translated = load_benchmarks(Path(benchmark))[0]
         if translated.form:
-            way = f"python -m scoring benchmarks {benchmark} --as spec --out NAME.yaml"
-            raise ChoicesError(f"{benchmark} is {translated.form}. Make it a spec first: {way}")
+            command = f"python -m scoring benchmarks {benchmark} --as spec --out NAME.yaml"
+            raise ChoicesError(f"{benchmark} is {translated.form}. Make it a spec first: {command}")
         return own_benchmark(translated.spec)
-    # sealed items have no way here: the files of a report hold the judge's replies, which may quote a sealed reference
+    # a benchmark whose workflow has no command, such as sealed items, stays out of the list
     known = [key for key, known_benchmark in BENCHMARKS.items() if known_benchmark.way in WAYS]
     if benchmark not in known:
         names = ", ".join(known)
@@ -133,11 +134,7 @@ def _benchmark_named(benchmark: str) -> Benchmark[Any]:
 
 
 def _recognised(file: Path | None, settings: Settings) -> OpenedFile | Benchmark[Any]:
-    """The opened file, or its benchmark if it has no questions.
-
-    Such a file is MM-Vet's only if its first row or one of the known questions says so. Raises BadParameter, RowsError
-    and ChoicesError.
-    """
+    """The opened file, or its benchmark if it has no questions. Raises BadParameter, RowsError and ChoicesError."""
     if file is None:
         raise BadParameter(NO_FILE, param_hint="FILE")
     joined = open_joined_file(QuestionLibrary(settings.questions), file, ANSWERS, hides=False)
@@ -153,6 +150,7 @@ def _recognised(file: Path | None, settings: Settings) -> OpenedFile | Benchmark
     needs_questions = (
         isinstance(recognised_as, Benchmark) and recognised_as.way == "questions first"
     )
+    # `recognise` takes other free answers for MM-Vet's too; the command wants a known question or MM-Vet's columns
     if needs_questions and not answers_any(file, _question_sets(), ANSWERS):
         raise unrecognised_error(file, "with --benchmark")
     return recognised_as

@@ -9,7 +9,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from string import ascii_lowercase
-from types import MappingProxyType
 from typing import NamedTuple
 
 from arena.cache import Cache
@@ -39,6 +38,98 @@ _CJK = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 _CJK_CHARACTER = re.compile(f"[{_CJK}]")
 _WORD_CHARACTER = re.compile(rf"[^\W{_CJK}]")
 _SENTENCE_END = re.compile(r"[.!?\n;。;](?:(?<!\.)|(?<!\d\.)(?!\w)|(?=\s))")
+"""A mark that ends a sentence; a point in a number or a name, as in 0.5 or cat.png, doesn't."""
+_SYMBOL = re.compile(r"(?<![a-z\s])[a-z]{1,2}(?![a-z])")
+"""A symbol of a formula, as n in "n^2" and "2n"; behind a blank, as in "10^2 n", it may be a unit."""
+_COMMON_WORDS = COMMON - {*ascii_lowercase}
+"""Common words that are no symbols."""
+_NAME_OF_NUMBER = re.compile(
+    r"\b(?:no\.?|figure|fig\.?|image|picture|photo|step|option|choice|table|page|question|frame|version|chapter|lane|room)"
+    r"\s*+[#:]?\s*+"
+)
+_RESULT = re.compile(
+    r"[^\d=]{0,200}[\d(][\d\s().,+×*/÷·^%°-]{2,80}[=≈]\s?+(?P<result>[^=-][^=]{0,200})", re.DOTALL
+)
+"""The only calculation of an answer: "4 + 5 + 7 = 16"; a dash behind "=" may be punctuation."""
+_CAPITALISED_WORD = re.compile(
+    r"(?P<first>(?:\A|[.!?:\n])[\s*\"'(-]{0,3})?(?<![\w'’-])(?P<word>[a-z]?[A-Z][a-z]{2,20})\s(?=\d)"
+)
+"""A word that makes a name of the number behind it, as in "Route 27".
+
+At the start of a sentence (`first`), the capital may mean nothing.
+"""
+_BEFORE_NUMBERS = FILLERS | words(
+    """only about exactly approximately around roughly total sum count result value number there are has have just
+    nearly almost all least at answers option choice equals gives shows see got get makes what they you we
+    contains showing counting counted"""
+)
+_ARTICLE = re.compile(r"(?:an?|the)\s+")
+_OWN_ARTICLE = re.compile(r"\A\W{0,2}[Aa]\s\Z")
+_OPENING = re.compile(
+    r"[ \"'(\[]*+(?:(?:based on|looking at|judging by|according to|from|in)\s[^.,;:!?]{1,60},\s)?"
+)
+_CLAUSE_ENDS = re.compile(r"\Z|(?!\.\s?\d)[^\s'/-]|[^\S\n]?(?:\n|[–—(]|-\s)")
+"""The text after a common word that is a whole clause: "No, ...", "No" and a line break, not "no idea", "No. 5".
+
+The single character is a mark, since `_is_whole` excludes a word that goes on.
+"""
+_FRONT_CHARACTERS = 32
+"""Characters before an option's text to search for words that change its meaning."""
+_LABEL_CHARACTERS = 24
+"""Characters before an option's text to search for its own letter."""
+_OPPOSITE = re.compile(
+    r"\b(?:(?:opposite|reverse|inverse|complement|lack|absence) of|contrary to|far from|once was|was once|previously"
+    r"|formerly|(?:used|ceased|ceases) to be|(?:wish|wishes) (?:it|they|he|she) (?:were|was))\s(?:(?:an?|the)\s)?\Z"
+)
+_OPPOSITE_WORDS = words(
+    """opposite reverse inverse complement lack absence contrary far once previously formerly used ceased ceases wish
+    wishes was"""
+)
+_BESIDE_A_THING = re.compile(
+    r"\b(?:to|near|behind|beside|with|by|from|of|as|above|below|under|over|opposite)\s(?:an?|the)\s\Z"
+)
+_PRONOUN_ONE = re.compile(r"\sones?\b")
+_BEFORE_SIDE = re.compile(
+    r"\b(?:(?:on|to|towards?|from|at)\s(?:the|its|his|her|their|my|our|your)"
+    r"|(?:turn|go|fac|point|look|head|veer|bend|curv)(?:s|es|e|ing|ed)?)\s\Z"
+)
+_RIGHT_SIDE = re.compile(r"right\s(?:turn|lane|side|arrow)\b")
+_BEFORE_VERDICT = re.compile(
+    r"\b(?:statement|claim|sentence|assertion|caption|hypothesis)\s(?:is|was)\s\Z"
+)
+_BEFORE_COMMON_WORD: Mapping[str, re.Pattern[str]] = {
+    "right": _BEFORE_SIDE,
+    "true": _BEFORE_VERDICT,
+    "false": _BEFORE_VERDICT,
+}
+_SIGNED = re.compile(r"[a-z]{1,2}[-+*#]{1,2}")
+SIGN_BEHIND = re.compile(r"[-+*#]{1,2}(?!\w)")
+_SIGNED_LETTER = re.compile(r"(?<![A-Za-z])[A-Za-z][-+*#]{1,2}(?!\w)")
+_SIGN_WORDS = re.compile(
+    r"(?<![A-Za-z])(A|B|AB|O)(?:\s?(?:Rh\s?)?(?:(positive|plus)|negative|minus)\b|\s?\^\s?\{?\s?(?:(\+)|-)\}?|–(?![\w\s]))"
+)
+"""A sign behind a letter in words, or raised: "A positive", "A^{+}"."""
+_OPERATOR = re.compile(r"[-+×÷*/^=<>≤≥≠,:(]")
+_SHORT = 60
+"""Most characters of a formula, in which blanks have no meaning."""
+_HALF_DAY = re.compile(r"\s?[ap]\.?m\b")
+_OTHER_LETTER = re.compile(r"[^\W\d_a-zA-Z]")
+_OTHER_SPACE = re.compile(r"[^\S ]")
+_BEFORE_OTHER_NUMBER = re.compile(
+    r"(?:[.+]|\d,|-\s?|(?<![a-z])(?:minus|negative|at least|at most|than|over|under|up to)\s|[负負]|零下|[<>≤≥≠]\s?)\Z"
+)
+"""Text that makes another number of the digits behind it."""
+_LINK = r"(?:[.:,)\]-]|\bis\b|\bare\b|\bshows?\b|\bsays?\b|=|是)*+"
+_LABELS = {
+    letter: tuple(
+        re.compile(
+            rf"(?<![\w']){letter}[\"')\]*]*+\s*+{_LINK}\s*+(?:an?\b|the\b)?[\s\"'(]*+$", flags
+        )
+        for flags in (re.NOFLAG, re.IGNORECASE)
+    )
+    for letter in LETTERS
+}
+"""An option's letter before its content: as it is, and in either case."""
 
 
 class Mention(NamedTuple):
@@ -81,7 +172,10 @@ class Contents:
         self._longest_first = sorted(self.texts, key=lambda letter: -len(self.texts[letter]))
 
     def _numeric_options(self) -> Mapping[str, Number]:
-        """The options that are numbers; not "2n" beside "n^2", which are no newtons."""
+        """The options that are numbers, by letter.
+
+        Without those whose unit is a symbol in another option: beside "n^2", "2n" isn't two newtons.
+        """
         numbers = _with_values(self.texts)
         symbols: set[str] = set()
         for letter, text in self.texts.items():
@@ -172,13 +266,14 @@ class Contents:
             is_single_character = len(content) == 1 and _CJK_CHARACTER.match(content)
             if letter in self.values or not content or is_single_character:
                 continue
+            # A common word counts only as the first clause, or where a sentence leads to it, as in "to the right".
             is_common = content in COMMON
-            last_place = len(lower)
-            if is_common and content not in _BEFORE_COMMON_WORD:
-                last_place = opening
+            may_be_complement = content in _BEFORE_COMMON_WORD
+            last_place = opening if is_common and not may_be_complement else len(lower)
             place = lower.find(content)
             while 0 <= place <= last_place:
                 end = place + len(content)
+                # `text` has the same places as `lower`, and also the line breaks.
                 is_clause = place <= opening and bool(_CLAUSE_ENDS.match(text, end))
                 may_count = not is_common or is_clause or self._is_complement(lower, content, place)
                 if may_count and self._is_whole(letter, lower, place):
@@ -200,8 +295,10 @@ class Contents:
         has_side = content == "right" and _RIGHT_SIDE.match(lower, place)
         if not has_side and not before.search(lower, max(0, place - _FRONT_CHARACTERS), place):
             return False
-        others = {*self.texts.values()} & {*_BEFORE_COMMON_WORD} - {content}
-        return not any(other in lower for other in others)
+        # An answer with both words, such as "true or false", names neither.
+        other_options = set(self.texts.values()) - {content}
+        other_words = other_options & _BEFORE_COMMON_WORD.keys()
+        return not any(word in lower for word in other_words)
 
     def _number_mentions(self, text: str, lower: str) -> list[Mention]:
         """Numbers that are options; none if the text has another number, since it then may count something else."""
@@ -216,7 +313,8 @@ class Contents:
         mentions = []
         for number in numbers:
             letters = equal_options(number, self.values)
-            if len({self.texts[letter] for letter in letters}) != 1:
+            option_texts = {self.texts[letter] for letter in letters}
+            if len(option_texts) != 1:  # no option, or several that differ
                 return []
             mentions += [Mention(letter, number.start, number.end) for letter in letters]
         return mentions
@@ -226,92 +324,6 @@ def _with_values(texts: Mapping[str, str]) -> Mapping[str, Number]:
     """The texts that are numbers with a value, by letter."""
     numbers = {letter: text_as_number(text) for letter, text in texts.items()}
     return {letter: number for letter, number in numbers.items() if number and number.values}
-
-
-_SYMBOL = re.compile(r"(?<![a-z\s])[a-z]{1,2}(?![a-z])")
-_COMMON_WORDS = COMMON - {*ascii_lowercase}
-"""Common words that are no symbols."""
-_NAME_OF_NUMBER = re.compile(
-    r"\b(?:no\.?|figure|fig\.?|image|picture|photo|step|option|choice|table|page|question|frame|version|chapter|lane|room)"
-    r"\s*+[#:]?\s*+"
-)
-_RESULT = re.compile(
-    r"[^\d=]{0,200}[\d(][\d\s().,+×*/÷·^%°-]{2,80}[=≈]\s?+(?P<result>[^=-][^=]{0,200})", re.DOTALL
-)
-"""The only calculation of an answer: "4 + 5 + 7 = 16"; a dash behind "=" may be punctuation."""
-_CAPITALISED_WORD = re.compile(
-    r"(?P<first>(?:\A|[.!?:\n])[\s*\"'(-]{0,3})?(?<![\w'’-])(?P<word>[a-z]?[A-Z][a-z]{2,20})\s(?=\d)"
-)
-"""A word that makes a name of the number behind it, "Route 27"; at the start of a sentence it only may."""
-_BEFORE_NUMBERS = FILLERS | words(
-    """only about exactly approximately around roughly total sum count result value number there are has have just
-    nearly almost all least at answers option choice equals gives shows see got get makes what they you we
-    contains showing counting counted"""
-)
-_ARTICLE = re.compile(r"(?:an?|the)\s+")
-_OWN_ARTICLE = re.compile(r"\A\W{0,2}[Aa]\s\Z")
-_OPENING = re.compile(
-    r"[ \"'(\[]*+(?:(?:based on|looking at|judging by|according to|from|in)\s[^.,;:!?]{1,60},\s)?"
-)
-_CLAUSE_ENDS = re.compile(r"\Z|(?!\.\s?\d)[^\s'/-]|[^\S\n]?(?:\n|[–—(]|-\s)")
-"""The text after a common word that is a whole clause: "No, ...", "No" and a line break, not "no idea", "No. 5"."""
-_FRONT_CHARACTERS = 32
-"""Characters before an option's text to search for words that change its meaning."""
-_LABEL_CHARACTERS = 24
-"""Characters before an option's text to search for its own letter."""
-_OPPOSITE = re.compile(
-    r"\b(?:(?:opposite|reverse|inverse|complement|lack|absence) of|contrary to|far from|once was|was once|previously"
-    r"|formerly|(?:used|ceased|ceases) to be|(?:wish|wishes) (?:it|they|he|she) (?:were|was))\s(?:(?:an?|the)\s)?\Z"
-)
-_OPPOSITE_WORDS = words(
-    """opposite reverse inverse complement lack absence contrary far once previously formerly used ceased ceases wish
-    wishes was"""
-)
-_BESIDE_A_THING = re.compile(
-    r"\b(?:to|near|behind|beside|with|by|from|of|as|above|below|under|over|opposite)\s(?:an?|the)\s\Z"
-)
-_PRONOUN_ONE = re.compile(r"\sones?\b")
-_BEFORE_SIDE = re.compile(
-    r"\b(?:(?:on|to|towards?|from|at)\s(?:the|its|his|her|their|my|our|your)"
-    r"|(?:turn|go|fac|point|look|head|veer|bend|curv)(?:s|es|e|ing|ed)?)\s\Z"
-)
-_RIGHT_SIDE = re.compile(r"right\s(?:turn|lane|side|arrow)\b")
-_BEFORE_VERDICT = re.compile(
-    r"\b(?:statement|claim|sentence|assertion|caption|hypothesis)\s(?:is|was)\s\Z"
-)
-_BEFORE_COMMON_WORD: Mapping[str, re.Pattern[str]] = {
-    "right": _BEFORE_SIDE,
-    "true": _BEFORE_VERDICT,
-    "false": _BEFORE_VERDICT,
-}
-_SIGNED = re.compile(r"[a-z]{1,2}[-+*#]{1,2}")
-SIGN_BEHIND = re.compile(r"[-+*#]{1,2}(?!\w)")
-_SIGNED_LETTER = re.compile(r"(?<![A-Za-z])[A-Za-z][-+*#]{1,2}(?!\w)")
-_SIGN_WORDS = re.compile(
-    r"(?<![A-Za-z])(A|B|AB|O)(?:\s?(?:Rh\s?)?(?:(positive|plus)|negative|minus)\b|\s?\^\s?\{?\s?(?:(\+)|-)\}?|–(?![\w\s]))"
-)
-"""A sign behind a letter in words, or raised: "A positive", "A^{+}"."""
-_OPERATOR = re.compile(r"[-+×÷*/^=<>≤≥≠,:(]")
-_SHORT = 60
-"""Most characters of a formula, in which blanks have no meaning."""
-_HALF_DAY = re.compile(r"\s?[ap]\.?m\b")
-_OTHER_LETTER = re.compile(r"[^\W\d_a-zA-Z]")
-_OTHER_SPACE = re.compile(r"[^\S ]")
-_BEFORE_OTHER_NUMBER = re.compile(
-    r"(?:[.+]|\d,|-\s?|(?<![a-z])(?:minus|negative|at least|at most|than|over|under|up to)\s|[负負]|零下|[<>≤≥≠]\s?)\Z"
-)
-"""Text that makes another number of the digits behind it."""
-_LINK = r"(?:[.:,)\]-]|\bis\b|\bare\b|\bshows?\b|\bsays?\b|=|是)*+"
-_LABELS = {
-    letter: tuple(
-        re.compile(
-            rf"(?<![\w']){letter}[\"')\]*]*+\s*+{_LINK}\s*+(?:an?\b|the\b)?[\s\"'(]*+$", flags
-        )
-        for flags in (re.NOFLAG, re.IGNORECASE)
-    )
-    for letter in LETTERS
-}
-"""An option's letter before its content: as it is, and in either case."""
 
 
 def _with_sign(match: re.Match[str]) -> str:
@@ -328,7 +340,8 @@ def opening_of(lower: str) -> int:
 
 def _is_in_a_name(text: str, place: int) -> bool:
     """Whether a number in words is part of a name: "World War Two"."""
-    return text[place].isupper() and text[max(0, place - 2) : place - 1].isalpha()
+    letter_before_blank = text[max(0, place - 2) : place - 1]
+    return text[place].isupper() and letter_before_blank.isalpha()
 
 
 def _counting_numbers(text: str, lower: str) -> list[Number]:
@@ -362,7 +375,8 @@ def _outermost(mentions: list[Mention]) -> list[Mention]:
     for mention in sorted(
         mentions, key=lambda mention: (mention.start, -mention.end, mention.letter)
     ):
-        if mention.end > widest.end or mention[1:] == widest[1:]:
+        has_same_place = mention.start == widest.start and mention.end == widest.end
+        if mention.end > widest.end or has_same_place:
             outermost.append(mention)
             widest = mention
     return outermost
@@ -391,6 +405,7 @@ def _ends_alone(lower: str, start: int, end: int) -> bool:
         return not (is_sign and is_continued)
     if _WORD_CHARACTER.match(after) or after in "-_^+#":
         return False
+    # "a*" isn't "a", and "5%" isn't "5"; "*red*" is "red" in Markdown.
     if after in "*%" and lower[start] != "*" and before != "*":
         return False
     if after in "'’":
@@ -423,9 +438,7 @@ class AnswerText:
 
     def __init__(self, text: str, options: Mapping[str, str]) -> None:
         self.options = options
-        self.contents = _contents.get(
-            tuple(options.items()), lambda: Contents(MappingProxyType(dict(options)))
-        )
+        self.contents = _contents.get(tuple(options.items()), lambda: Contents(options))
         self.text = _SIGN_WORDS.sub(_with_sign, text) if self.contents.has_signed_letter else text
         self.lower = _OTHER_SPACE.sub(" ", lower_in_place(self.text))
 
@@ -477,7 +490,7 @@ class AnswerText:
 
     @cached_property
     def named_options(self) -> NamedOptions:
-        """The options that the answer names, without those that follow their own label."""
+        """The options that the answer names, without those behind their own label, which the rules of letters read."""
         affirmed: set[str] = set()
         denied: set[str] = set()
         beside: set[str] = set()
@@ -558,5 +571,6 @@ class AnswerText:
         if mention.letter == "A" and _OWN_ARTICLE.search(front):
             return False
         label, label_in_any_case = _LABELS[mention.letter]
+        # A lone letter at the start of an answer is a label in either case, as in "b cat".
         pattern = label_in_any_case if len(front.strip()) < 2 else label
         return bool(pattern.search(front))

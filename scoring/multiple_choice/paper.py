@@ -19,8 +19,8 @@ FAILURE = "Failed to obtain answer via API"
 """The public toolkit's text for a model's failed API."""
 _WORD_MARKS = ".,:;!?()[]*\"'`"
 """MMBench 4.2 lists ".", "," and brackets, "etc."; braces, slashes and full-width marks are not stripped."""
-_ARTICLES = ("A", "I")
-"""Letters that are also words; the paper names the first, and has no ninth option."""
+_LETTERS_THAT_ARE_WORDS = ("A", "I")
+"""Letters that are also words; the paper names only A: it has no option I."""
 _REFUSALS = (
     "Sorry, I can't help with images of people yet.",
     "I can't process this file.",
@@ -30,7 +30,7 @@ _REFUSALS = (
 _WORD = re.compile(r"\S+")
 _LAST_WORDS = 4
 """Words at the end of an answer that the toolkit of 2026 searches for a letter."""
-_ANSWER_IS = re.compile(r"answer\s++is\s++\*{0,}+([A-D])", re.IGNORECASE)
+_ANSWER_IS = re.compile(r"answer\s++is\s++\**+([A-D])", re.IGNORECASE)
 _TOKEN_MARKS = str.maketrans(dict.fromkeys(".()[],:;!*#{}", " "))
 
 
@@ -45,9 +45,10 @@ def mmbench_decision(prediction: str, options: Mapping[str, str]) -> Decision:
     if len(letters) != 1:
         return _undecided(prediction)
     letter = letters.pop()
-    if letter in _ARTICLES and len(words) > 1:
+    if letter in _LETTERS_THAT_ARE_WORDS and len(words) > 1:
         return _undecided(prediction)
     span = next(word for word in words if word.strip(_WORD_MARKS) == letter)
+    # The most common answers skip the slow checks, which would pass them.
     common = common_answer(prediction, options)
     is_sure = len(words) == 1 or (common is not None and common.letter == letter)
     if not is_sure and _is_excluded(AnswerText(without_long_runs(prediction), options), letter):
@@ -117,6 +118,7 @@ def vlmevalkit_decision(prediction: str, options: Mapping[str, str]) -> Decision
     """
     clue = _late_token_clue(prediction, options)
     longest_text = 2 * sum(map(len, options.values()))
+    # The toolkit measures the answer in lower case, where "İ" has two characters.
     if clue is None and len(prediction.lower()) <= longest_text:
         clue = _substring_clue(prediction, options)
     return Decision(clue.letter, (clue,)) if clue else _undecided(prediction)
@@ -130,7 +132,7 @@ def _late_token_clue(prediction: str, options: Mapping[str, str]) -> Clue | None
     if FAILURE in prediction:
         return None
     if refusal := _refusal(prediction):
-        return Clue(Rule.REFUSAL, NONE, refusal)
+        return Clue(Rule.REFUSAL, NONE, refusal)  # the toolkit's Z, even if Z is an option
     tokens = prediction.translate(_TOKEN_MARKS).split()
     distinct_tokens = set(tokens)
     letters = [letter for letter in options if letter in distinct_tokens]

@@ -97,6 +97,7 @@ def note_unmatched_rows(poll: Poll, keys: Sequence[tuple[str, str]], file: str) 
     voted = {
         (contest.item, model)
         for contest in contests
+        # A metric may also score the reference answer of an item with votes.
         for model in (contest.first, contest.second, REFERENCE)
     }
     unmatched = [key for key in keys if key not in voted]
@@ -119,12 +120,13 @@ def note_unmatched_rows(poll: Poll, keys: Sequence[tuple[str, str]], file: str) 
 
 def agreement_json(agreement: PeopleAgreement) -> str:
     """An agreement as indented JSON."""
+    # `asdict` keeps the levels as keys of a mapping, where JSON takes only text.
     people = asdict(agreement.people) | {"levels": _levels(agreement.people.levels)}
-    measures = [
+    reproductions = [
         asdict(reproduction) | {"levels": _levels(reproduction.levels)}
         for reproduction in agreement.reproductions
     ]
-    document = asdict(agreement) | {"people": people, "reproductions": measures}
+    document = asdict(agreement) | {"people": people, "reproductions": reproductions}
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 

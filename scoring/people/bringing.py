@@ -10,9 +10,9 @@ from scoring.jobs.store import Job
 from scoring.people.error_sample import known_errors
 from scoring.people.errors import Label
 from scoring.people.label_files import read_labels
-from scoring.people.mark_files import CANNOT, JudgedFile, PersonMark, read_marks
+from scoring.people.mark_files import CANNOT, JudgedReport, PersonMark, read_marks
 from scoring.people.marking import Marking, answers_for
-from scoring.people.marks import judged_file
+from scoring.people.marks import judged_report
 from scoring.people.open_answers import open_answers
 from scoring.people.plan import answer_key
 from scoring.people.reading_files import read_readings
@@ -55,15 +55,15 @@ def marks_csv(marks: Sequence[Mark], digests: Mapping[str, str]) -> str:
 class JudgedByItem(NamedTuple):
     """A judged report with its answers by question id, and the `answer_key` of each by question id."""
 
-    file: JudgedFile
+    judged: JudgedReport
     keys: Mapping[str, str]
 
 
 def judged_by_item(report: Report) -> JudgedByItem:
-    file = judged_file(report)
-    keys = {judged.question.id: key for key, judged in file.answers.items()}
-    answers = {item: file.answers[key] for item, key in keys.items()}
-    return JudgedByItem(file._replace(answers=answers), keys)
+    judged = judged_report(report)
+    keys = {answer.question.id: key for key, answer in judged.answers.items()}
+    answers = {item: judged.answers[key] for item, key in keys.items()}
+    return JudgedByItem(judged._replace(answers=answers), keys)
 
 
 class Brought(NamedTuple):

@@ -17,7 +17,7 @@ from scoring.people.corrected_mean import (
     MarkedScores,
     corrected_mean,
 )
-from scoring.people.mark_files import JudgedFile, PersonMark
+from scoring.people.mark_files import JudgedReport, PersonMark
 from scoring.people.measures import (
     LEAST_MARKS,
     LEAST_RANKED,
@@ -40,7 +40,7 @@ class JudgeCalibration:
     unscored: int
     """Marked answers without a score by the judge: they are in no mean."""
     mean: CorrectedMean | None
-    """None with too few marks, or where an answer of the file is unscored."""
+    """None with too few marks, or where an answer of the report is unscored."""
     groups: Mapping[str, Measures]
     """Measures by the capability that a question tests, where there are enough marks."""
     group_means: Mapping[str, CorrectedMean]
@@ -62,7 +62,7 @@ class Calibration:
     answers: int
     """Marked answers; several marks of one answer count as their median."""
     judges: tuple[JudgeCalibration, ...]
-    """The nearest to people first; with too few marks, in the order of the files."""
+    """The nearest to people first; with too few marks, in the order of the reports."""
     baselines: Mapping[str, Measures]
     people: Measures | None
     """One person against another on the same answer, the nearest that a judge can be expected to come.
@@ -79,7 +79,7 @@ class Calibration:
 
 
 def calibrate(
-    files: Sequence[JudgedFile],
+    reports: Sequence[JudgedReport],
     marks: Sequence[PersonMark],
     again: Sequence[PersonMark] = (),
     strata: Mapping[str, str] | None = None,
@@ -90,50 +90,50 @@ def calibrate(
     were drawn by lot; None if they were drawn from all answers.
     """
     by_item = grouped((mark.item, mark.score) for mark in marks)
-    items = [item for item in by_item if all(item in file.answers for file in files)]
+    items = [item for item in by_item if all(item in report.answers for report in reports)]
     if len(items) < LEAST_MARKS:
         raise MarksError(
             f"This needs {LEAST_MARKS} marked answers that every judge scored, and has {len(items)}. Mark more."
         )
     median_marks = {item: float(median(by_item[item])) for item in items}
-    judges = [_calibrate_judge(file, median_marks, strata) for file in files]
+    judges = [_calibrate_judge(report, median_marks, strata) for report in reports]
     if len(items) >= LEAST_RANKED:
         judges.sort(key=lambda judge: judge.measures.delta)
     return Calibration(
         answers=len(items),
         judges=tuple(judges),
-        baselines=_baselines(files[0], median_marks),
+        baselines=_baselines(reports[0], median_marks),
         people=_people(marks),
-        panel=_panel(files, median_marks),
+        panel=_panel(reports, median_marks),
         repeated=_repeated(marks, again),
     )
 
 
-def paired_comparisons(files: Sequence[JudgedFile]) -> Mapping[tuple[str, str], Measures]:
-    """Compares each file of scores with each later one, over the answers that both scored; by the two names.
+def paired_comparisons(reports: Sequence[JudgedReport]) -> Mapping[tuple[str, str], Measures]:
+    """Compares each report with each later one, over the answers that both scored; by the names of the two judges.
 
-    No marks are needed. The files are of several judges, or of one judge at several times.
+    No marks are needed. The reports are of several judges, or of one judge at several times.
     """
     comparisons = {}
-    for first, second in combinations(files, 2):
+    for first, second in combinations(reports, 2):
         pairs = []
         for item, answer in first.answers.items():
             other = second.answers.get(item)
             if other and answer.score is not None and other.score is not None:
                 pairs.append((answer.score, other.score))
         if measures := _paired_measures(pairs):
-            comparisons[first.name, second.name] = measures
+            comparisons[first.judge, second.judge] = measures
     return comparisons
 
 
 def _calibrate_judge(
-    file: JudgedFile, median_marks: Mapping[str, float], strata: Mapping[str, str] | None
+    report: JudgedReport, median_marks: Mapping[str, float], strata: Mapping[str, str] | None
 ) -> JudgeCalibration:
-    scores = {item: file.answers[item].score for item in median_marks}
+    scores = {item: report.answers[item].score for item in median_marks}
     scored = {item: score for item, score in scores.items() if score is not None}
     scores_by_group: dict[str, dict[str, float]] = {}
     for item, score in scored.items():
-        for group in file.answers[item].question.groups:
+        for group in report.answers[item].question.groups:
             scores_by_group.setdefault(group, {})[item] = score
     groups = {}
     group_means = {}
@@ -141,14 +141,14 @@ def _calibrate_judge(
         if len(group_scores) >= LEAST_MARKS:
             groups[group] = _measures(group_scores, median_marks)
         if len(group_scores) >= LEAST_OF_GROUP and (
-            mean := _people_mean(file, median_marks, strata, group)
+            mean := _people_mean(report, median_marks, strata, group)
         ):
             group_means[group] = mean
     return JudgeCalibration(
-        name=file.name,
+        name=report.judge,
         measures=_measures(scored, median_marks),
         unscored=len(median_marks) - len(scored),
-        mean=_people_mean(file, median_marks, strata),
+        mean=_people_mean(report, median_marks, strata),
         groups=groups,
         group_means=group_means,
     )
@@ -161,18 +161,18 @@ def _measures(scores: Mapping[str, float], median_marks: Mapping[str, float]) ->
 
 
 def _people_mean(
-    file: JudgedFile,
+    report: JudgedReport,
     median_marks: Mapping[str, float],
     strata: Mapping[str, str] | None,
     group: str | None = None,
 ) -> CorrectedMean | None:
-    """Returns the mean that people would have given to the file's answers, or to those of a group."""
+    """Returns the mean that people would have given to the report's answers, or to those of a group."""
     items = [
         item
-        for item, answer in file.answers.items()
+        for item, answer in report.answers.items()
         if group is None or group in answer.question.groups
     ]
-    scores = [file.answers[item].score for item in items]
+    scores = [report.answers[item].score for item in items]
     marked_places = [place for place, item in enumerate(items) if item in median_marks]
     if len(marked_places) < LEAST or None in scores:
         return None
@@ -186,9 +186,9 @@ def _people_mean(
     )
 
 
-def _baselines(file: JudgedFile, median_marks: Mapping[str, float]) -> Mapping[str, Measures]:
+def _baselines(report: JudgedReport, median_marks: Mapping[str, float]) -> Mapping[str, Measures]:
     """Returns the measures of rules without a judge: keywords, the marks' own mean for all, and the answer's length."""
-    answers = [file.answers[item] for item in median_marks]
+    answers = [report.answers[item] for item in median_marks]
     marks = np.array(list(median_marks.values()))
     words = np.array([len(answer.answer.split()) for answer in answers], float)
     keywords = [
@@ -227,13 +227,17 @@ def _paired_measures(pairs: Sequence[Sequence[float]]) -> Measures | None:
     return compare_scores(first, second)
 
 
-def _panel(files: Sequence[JudgedFile], median_marks: Mapping[str, float]) -> Panel | None:
+def _panel(reports: Sequence[JudgedReport], median_marks: Mapping[str, float]) -> Panel | None:
     scored = [
-        item for item in median_marks if all(file.answers[item].score is not None for file in files)
+        item
+        for item in median_marks
+        if all(report.answers[item].score is not None for report in reports)
     ]
-    if len(files) < 2 or len(scored) < LEAST_MARKS:
+    if len(reports) < 2 or len(scored) < LEAST_MARKS:
         return None
-    scores = np.array([[file.answers[item].score for item in scored] for file in files], float)
+    scores = np.array(
+        [[report.answers[item].score for item in scored] for report in reports], float
+    )
     marks = np.array([median_marks[item] for item in scored])
     deltas = np.abs(scores - marks).mean(1).tolist()
     return Panel(

@@ -29,17 +29,20 @@ class JudgedAnswer(NamedTuple):
         return answer_digest(self.answer)
 
 
-class JudgedFile(NamedTuple):
-    """One judge's scores of one file of answers."""
+class JudgedReport(NamedTuple):
+    """One judge's scores of one model's answers."""
 
-    name: str
+    judge: str
+    """The judge's name, as tables call it."""
     answers: Mapping[str, JudgedAnswer]
+    """By a key: the question's id for an audit file, `answer_key` for a stored report."""
 
 
 class PersonMark(NamedTuple):
     """One person's mark of one answer, from 0 to 1 in tenths."""
 
     item: str
+    """The answer's key in a `JudgedReport`."""
     marker: str
     score: float
     round: int = 1
@@ -47,7 +50,7 @@ class PersonMark(NamedTuple):
     note: str = ""
 
 
-def read_judged_file(path: Path) -> JudgedFile:
+def read_judged_report(path: Path) -> JudgedReport:
     """The scores in a judged report's audit file. Raises RowsError."""
     report = read_audit(path)
     answers = {
@@ -55,7 +58,7 @@ def read_judged_file(path: Path) -> JudgedFile:
         for row in report.rows
         if row.prediction is not None
     }
-    return JudgedFile(judge_name(report), answers)
+    return JudgedReport(judge_name(report), answers)
 
 
 def judge_name(report: Report) -> str:
@@ -99,7 +102,7 @@ class ReadMarks(NamedTuple):
     problems: tuple[str, ...]
 
 
-def read_marks(path: Path, judged: JudgedFile) -> ReadMarks:
+def read_marks(path: Path, judged: JudgedReport) -> ReadMarks:
     """People's marks in columns `item`, `marker`, `score` (0 to 1), optionally `prediction_sha256`, `round`, `note`.
 
     Raises RowsError for a file without these columns.
@@ -127,13 +130,14 @@ def read_marks(path: Path, judged: JudgedFile) -> ReadMarks:
     return ReadMarks(tuple(marks), sound.problems)
 
 
-def read_judged_files(paths: Sequence[Path]) -> Iterator[JudgedFile]:
-    """Yields each judge's scores from its audit file; where a judge has several files, their names include the path.
+def read_judged_reports(paths: Sequence[Path]) -> Iterator[JudgedReport]:
+    """Yields each judge's scores from its audit file; where a judge has several files, its names include the path.
 
     Raises RowsError for a file that is given twice.
     """
     refuse_repeated(paths)
-    files = [read_judged_file(path) for path in paths]
-    name_counts = Counter(file.name for file in files)
-    for path, file in zip(paths, files, strict=True):
-        yield file if name_counts[file.name] == 1 else file._replace(name=f"{file.name} ({path})")
+    reports = [read_judged_report(path) for path in paths]
+    report_counts = Counter(report.judge for report in reports)
+    for path, report in zip(paths, reports, strict=True):
+        is_only_report = report_counts[report.judge] == 1
+        yield report if is_only_report else report._replace(judge=f"{report.judge} ({path})")

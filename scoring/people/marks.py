@@ -19,7 +19,7 @@ from scoring.people.corrected_mean import (
 from scoring.people.mark_files import (
     CANNOT,
     JudgedAnswer,
-    JudgedFile,
+    JudgedReport,
     PersonMark,
     judge_name,
 )
@@ -51,7 +51,10 @@ class MarkResults(NamedTuple):
     judge: str
     """This report's judge, by its name in the calibration."""
     differences: Mapping[str, CorrectedMean]
-    """Other models' corrected mean less this model's, by the title of their report by the same judge."""
+    """Differences of people's corrected means, other model minus this one, by the title of the other's report.
+
+    Both reports have the same judge.
+    """
     dollars: Mapping[str, float]
     """Cost of judging PRICED_ANSWERS answers, by judge, where the price is known."""
 
@@ -70,21 +73,22 @@ def mark_results(
     marking: Marking, job: Job, report: Report, with_others: bool = True
 ) -> MarkResults:
     """A report against its marks; `with_others` adds its owner's other reports on the same answers."""
-    own = judged_file(report)
+    own = judged_report(report)
     marks = marking.store.of_report("marks", job.link, job.owner, own.answers)
-    judged = [(job, own)]
+    judged_jobs = [_JudgedJob(job, own)]
     if with_others:
-        judged += _others(marking, job, own)
-    files = _with_distinct_names([file for _, file in judged])
+        judged_jobs += _others(marking, job, own)
+    reports = _with_distinct_judges([judged_job.judged for judged_job in judged_jobs])
     dollars = {}
-    for (judged_job, _), file in zip(judged, files, strict=True):
-        if judged_job.quote.dollars and own.answers:
-            dollars[file.name] = judged_job.quote.dollars * PRICED_ANSWERS / len(own.answers)
+    for judged_job, judged in zip(judged_jobs, reports, strict=True):
+        quoted_dollars = judged_job.job.quote.dollars
+        if quoted_dollars and own.answers:
+            dollars[judged.judge] = quoted_dollars * PRICED_ANSWERS / len(own.answers)
     is_random = not any(mark.is_brought for mark in marks)
     strata = _strata(marking, marks) if is_random else None
     try:
         calibration = calibrate(
-            files, _person_marks(marks, round=1), _person_marks(marks, round=2), strata
+            reports, _person_marks(marks, round=1), _person_marks(marks, round=2), strata
         )
     except MarksError:
         calibration = None
@@ -92,15 +96,15 @@ def mark_results(
         marks=tuple(marks),
         answers=len(own.answers),
         calibration=calibration,
-        between=paired_comparisons(files),
+        between=paired_comparisons(reports),
         is_random=is_random,
-        judge=files[0].name,
+        judge=reports[0].judge,
         differences=_differences(marking, job, own) if with_others else {},
         dollars=dollars,
     )
 
 
-def judged_file(report: Report) -> JudgedFile:
+def judged_report(report: Report) -> JudgedReport:
     """A judged report as calibration reads it, with its answers by `answer_key`."""
     scored_answers = benchmark_of(report).scored_answers(report)
     answers = {
@@ -108,10 +112,17 @@ def judged_file(report: Report) -> JudgedFile:
         for row, answer in zip(report.rows, scored_answers, strict=True)
         if answer.answer
     }
-    return JudgedFile(judge_name(report), answers)
+    return JudgedReport(judge_name(report), answers)
 
 
-def _others(marking: Marking, job: Job, own: JudgedFile) -> list[tuple[Job, JudgedFile]]:
+class _JudgedJob(NamedTuple):
+    """A job with its judged report."""
+
+    job: Job
+    judged: JudgedReport
+
+
+def _others(marking: Marking, job: Job, own: JudgedReport) -> list[_JudgedJob]:
     """Other judges' scores of the same answers, from the owner's other reports; at most MOST_JUDGES."""
     others = []
     for other in marking.jobs.of_owner(job.owner):
@@ -119,24 +130,25 @@ def _others(marking: Marking, job: Job, own: JudgedFile) -> list[tuple[Job, Judg
             break
         if other.link == job.link:
             continue
-        file = _judged_job(marking, other, job.benchmark)
-        if file is not None and file.answers.keys() == own.answers.keys():
-            others.append((other, file))
+        judged = _judged_report_of(marking, other, job.benchmark)
+        if judged is not None and judged.answers.keys() == own.answers.keys():
+            others.append(_JudgedJob(other, judged))
     return others
 
 
-def _judged_job(marking: Marking, job: Job, benchmark: str) -> JudgedFile | None:
+def _judged_report_of(marking: Marking, job: Job, benchmark: str) -> JudgedReport | None:
     """A job's report as calibration reads it; None unless it is a finished, judged report of the benchmark."""
     if job.state != "done" or job.benchmark != benchmark:
         return None
     report = marking.jobs.report(job.link)
-    return judged_file(report) if isinstance(report, Report) else None
+    return judged_report(report) if isinstance(report, Report) else None
 
 
-def _differences(marking: Marking, job: Job, own: JudgedFile) -> dict[str, CorrectedMean]:
-    """People's corrected mean of each other model less this model's, question by question, by the report's title.
+def _differences(marking: Marking, job: Job, own: JudgedReport) -> dict[str, CorrectedMean]:
+    """Differences of people's corrected means, other model minus this one, by the title of the other model's report.
 
-    Of several reports with one title, the newest that can be compared counts.
+    Over the questions that the judge scored for both. Of several reports with one title, the newest that can be
+    compared counts.
     """
     own_scores = _marked_questions(marking, job, own)
     differences = {}
@@ -145,13 +157,13 @@ def _differences(marking: Marking, job: Job, own: JudgedFile) -> dict[str, Corre
             break
         if other.title in (job.title, *differences):
             continue
-        file = _judged_job(marking, other, job.benchmark)
-        if file is None or file.name != own.name:
+        judged = _judged_report_of(marking, other, job.benchmark)
+        if judged is None or judged.judge != own.judge:
             continue
-        other_scores = _marked_questions(marking, other, file)
-        items = sorted(own_scores.keys() & other_scores.keys())
-        own_marks = _marked_scores([own_scores[item] for item in items])
-        other_marks = _marked_scores([other_scores[item] for item in items])
+        other_scores = _marked_questions(marking, other, judged)
+        question_ids = sorted(own_scores.keys() & other_scores.keys())
+        own_marks = _marked_scores([own_scores[id] for id in question_ids])
+        other_marks = _marked_scores([other_scores[id] for id in question_ids])
         if len(np.intersect1d(own_marks.marked, other_marks.marked)) >= LEAST_OF_GROUP:
             differences[other.title] = difference(other_marks, own_marks)
     return differences
@@ -165,16 +177,18 @@ class _ScoredQuestion(NamedTuple):
     """None if nobody marked it."""
 
 
-def _marked_questions(marking: Marking, job: Job, file: JudgedFile) -> dict[str, _ScoredQuestion]:
+def _marked_questions(
+    marking: Marking, job: Job, judged: JudgedReport
+) -> dict[str, _ScoredQuestion]:
     """The questions that the judge scored, by id, with people's marks of the first round."""
-    stored_marks = marking.store.of_report("marks", job.link, job.owner, file.answers)
+    stored_marks = marking.store.of_report("marks", job.link, job.owner, judged.answers)
     marks = _person_marks(stored_marks, round=1)
     marks_by_answer = grouped((mark.item, mark.score) for mark in marks)
     questions = {}
-    for key, judged in file.answers.items():
-        if judged.score is not None:
+    for key, answer in judged.answers.items():
+        if answer.score is not None:
             mark = median(marks_by_answer[key]) if key in marks_by_answer else None
-            questions[judged.question.id] = _ScoredQuestion(judged.score, mark)
+            questions[answer.question.id] = _ScoredQuestion(answer.score, mark)
     return questions
 
 
@@ -190,14 +204,15 @@ def _marked_scores(questions: Sequence[_ScoredQuestion]) -> MarkedScores:
     return MarkedScores(np.array(scores), np.array(places, int), np.array(marks))
 
 
-def _with_distinct_names(files: Sequence[JudgedFile]) -> list[JudgedFile]:
-    """The files with distinct names: a repeated name gets its number."""
+def _with_distinct_judges(reports: Sequence[JudgedReport]) -> list[JudgedReport]:
+    """The reports with distinct names of judges: a repeated name gets its number."""
     times: Counter[str] = Counter()
     renamed = []
-    for file in files:
-        times[file.name] += 1
-        number = times[file.name]
-        renamed.append(file if number == 1 else file._replace(name=f"{file.name} ({number})"))
+    for report in reports:
+        times[report.judge] += 1
+        number = times[report.judge]
+        name = report.judge if number == 1 else f"{report.judge} ({number})"
+        renamed.append(report._replace(judge=name))
     return renamed
 
 

@@ -62,6 +62,7 @@ class QuestionLibrary:
         offer_specs(self.folder)
         with _READ_TURN:
             paths = [path for path in sorted(self.folder.iterdir()) if _is_table(path)]
+            # A process has one folder; a file of another one would only be read again.
             for deleted in _READ_FILES.keys() - {*paths}:
                 del _READ_FILES[deleted]
             return [file for file in map(_read, paths) if file is not None]
@@ -109,6 +110,7 @@ def offer_specs(folder: Path | None) -> None:
             return
         _OFFERED.add(folder)
         for path in sorted(folder.glob(f"*{SPEC}")):
+            # animals.csv.yaml has the notes on animals.csv
             is_notes_file = PurePath(path.stem).suffix.lower() in SUFFIXES
             if not is_notes_file:
                 _offer(path)

@@ -45,7 +45,8 @@ _CHOICE_PROTOCOLS: Mapping[RuleProtocol, Protocol] = {
     "mmbench-paper": "mmbench-paper",
     "mmt-paper": "mmt-paper",
 }
-"""The protocols by which our reader of letters, or a paper's, reads an answer; the others are toolkits'."""
+"""The protocols by which our reader of letters, or a paper's, reads an answer; the others are toolkits'. Each maps to
+itself, as the narrower type that the reader takes."""
 _CAPITALS = frozenset(ascii_uppercase)
 _NUMBER = re.compile(r"[0-9]{1,15}")
 _COPIED_FORM = "the letter or the text of the option that it chooses,"
@@ -65,8 +66,10 @@ class LetterRule(RuleKind):
     final_line: Annotated[str, StringConstraints(min_length=1, max_length=40)] | None = None
     """The beginning of the line with the answer, such as "Answer:", if the prompt asks for such a line."""
     open: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
-    """The second option for a question without options, with the truth as the first; `strict` and the authors read
-    it as an open question."""
+    """Text of the second option of a question without options, such as MMMU's "Other Answers"; the first is the truth.
+
+    `strict` and the authors read such a question as an open one.
+    """
     read: LetterReader = "shared"
     """lmms-eval's reader for this benchmark; `standing` is VLMEvalKit's too."""
 
@@ -205,9 +208,13 @@ class LetterRule(RuleKind):
         return read_truths([cell]).letters[0]
 
     def _toolkit_reading(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
-        """A toolkit's letter, compared with the truth as it is in the file."""
+        """A toolkit's letter, compared with the truth as it is in the file.
+
+        lmms-eval's shared reader compares a truth that is no letter as text.
+        """
         truth = self._toolkit_truth(item, protocol)
-        is_text = protocol == "lmms-eval" and self.read == "shared" and truth not in _CAPITALS
+        is_shared_reader = protocol == "lmms-eval" and self.read == "shared"
+        is_text = is_shared_reader and truth not in _CAPITALS
         if is_text and self.truth_of(item) is not None:
             return _TEXT_RULE.reading(self._item_with_truth(item), answer, protocol)
         reading = self._toolkit_letter(self.options_of(item), answer, protocol)
@@ -235,16 +242,18 @@ class LetterRule(RuleKind):
         if protocol == "vlmevalkit" and self.read != "standing":
             decision = vlmevalkit_decision(self._final_text(answer), options)
             if decision.letter is None:
-                return unread_reading(protocol, str(decision.rule), True)
+                return unread_reading(protocol, str(decision.rule), is_open=True)
             return Reading(None, decision.letter, str(decision.rule))
         if self.read == "nearest":
+            # Only an equal text is read here: `_toolkit_judging` finds the option nearest to the judge's copy.
             for letter, text in options.items():
                 if text == answer:
                     return Reading(None, letter, "an option")
-            return unread_reading(protocol, "left to the judge", bool(answer))
-        name = "mmmu" if protocol == "authors" else self.read
-        letter = READERS[name](answer, options)
-        return Reading(None, letter, name) if letter else unread_reading(protocol, "no letter")
+            return unread_reading(protocol, "left to the judge", is_open=bool(answer))
+        # The only authors' code that reads letters is MMMU's.
+        reader: LetterReader = "mmmu" if protocol == "authors" else self.read
+        letter = READERS[reader](answer, options)
+        return Reading(None, letter, reader) if letter else unread_reading(protocol, "no letter")
 
     def _final_text(self, answer: str) -> str:
         """The toolkit's reading of the final line: its only capital, or the whole line; without the line the answer."""
@@ -264,13 +273,19 @@ class LetterRule(RuleKind):
         """A judge's letter by VLMEvalKit's rule, or the option nearest to the judge's copy."""
         options = self.options_of(item)
         if protocol == "vlmevalkit":
-            ask = letter_request(self._choice_question(item), answer, False, spec)
+            question = self._choice_question(item)
+            ask = letter_request(question, answer, is_strict=False, spec=spec)
         else:
             ask = judge_request(
-                PROMPT, answer, True, None, question=item.question, form=_COPIED_FORM
+                PROMPT,
+                answer,
+                is_strict=True,
+                schema=None,
+                question=item.question,
+                form=_COPIED_FORM,
             )
 
-        def read(text: str, finish: str) -> str | None:
+        def letter_in(text: str, finish: str) -> str | None:
             if protocol == "vlmevalkit":
                 return (
                     read_reply(text, options, finish) or vlmevalkit_decision(text, options).letter
@@ -278,7 +293,7 @@ class LetterRule(RuleKind):
             copied = copied_answer(text, finish)
             return None if copied is None else nearest_letter(copied, options)
 
-        reply = yield from ask_until_read(ask, read)
+        reply = yield from ask_until_read(ask, letter_in)
         if reply.read:
             is_right = reply.read == self._toolkit_truth(item, protocol)
             reading = Reading(float(is_right), reply.read, str(Rule.JUDGE))

@@ -10,7 +10,8 @@ from scoring.rules.short_answers import short_answer
 from scoring.rules.vqa_accuracy import without_marks
 
 YesNoReader = Literal["whole", "start", "first"]
-"""Toolkits' readers by benchmark: lmms-eval's for POPE and MME (`whole`, `start`), both for NaturalBench (`first`)."""
+"""Toolkits' readers by benchmark. `whole`, `start`: lmms-eval's for POPE and MME. `first`: lmms-eval's and VLMEvalKit's
+for NaturalBench."""
 
 _WORD = re.compile(r"\w+")
 _FIRST = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
@@ -45,9 +46,9 @@ class YesNoRule(JudgedKind):
             if short.problem:
                 return unread_reading(protocol, short.problem, short.is_open)
             return self._score_word(item, only_word(short.text), protocol)
-        is_of_benchmark = self.read == "first" or protocol == "lmms-eval"
-        read = _READERS[self.read] if is_of_benchmark else kit_word
-        return self._score_word(item, read(answer), protocol)
+        has_own_reader = self.read == "first" or protocol == "lmms-eval"
+        reader = _READERS[self.read] if has_own_reader else kit_word
+        return self._score_word(item, reader(answer), protocol)
 
     def wrong_truth(self, item: Item) -> str:
         return "" if self._right_word(item) else "is neither yes nor no"
@@ -57,12 +58,12 @@ class YesNoRule(JudgedKind):
 
     def _score_word(self, item: Item, word: str, protocol: RuleProtocol) -> Reading:
         if not word:
-            return unread_reading(
-                protocol, "not exactly one of yes and no", protocol != "lmms-eval"
-            )
+            asks_judge = protocol != "lmms-eval"
+            return unread_reading(protocol, "not exactly one of yes and no", is_open=asks_judge)
         right = self._right_word(item)
         if right is None and protocol == "strict":
             return Reading(None, word, "the right answer is neither yes nor no")
+        # A toolkit counts every answer as wrong if the right answer is neither word.
         return Reading(float(word == right), word, "the word")
 
     def _right_word(self, item: Item) -> str | None:

@@ -26,7 +26,7 @@ from scoring.people.bringing import bring_labels, bring_marks, bring_readings, m
 from scoring.people.label_files import labels_csv
 from scoring.people.labels import LabelResults, label_results
 from scoring.people.marking import Marking, answers_for, kind_named
-from scoring.people.marks import MarkResults, judged_file, mark_results
+from scoring.people.marks import MarkResults, judged_report, mark_results
 from scoring.people.reading_files import readings_csv
 from scoring.people.reading_results import ReadingResults, reading_results
 from scoring.people.spec import MarkKind
@@ -171,7 +171,7 @@ def _files(report: AnyReport, results: _Results) -> Mapping[str, Callable[[], st
     """Returns the writers of the downloads by name."""
     files: dict[str, Callable[[], str | bytes]] = {}
     if isinstance(report, Report) and results.marks and results.marks.marks:
-        digests = {key: answer.digest for key, answer in judged_file(report).answers.items()}
+        digests = {key: answer.digest for key, answer in judged_report(report).answers.items()}
         files["marks.csv"] = partial(marks_csv, results.marks.marks, digests)
     if results.marks and results.marks.calibration:
         files |= sheet_files("marks", mark_sheets(results.marks))

@@ -45,7 +45,7 @@ def test_a_project_is_scored_as_a_benchmark(database, tmp_path, monkeypatch, cap
     project = written(database, tmp_path, visibility)
     exports = Exports(project.store, project.writing.pictures)
     exports.write(project.campaign, "tsv", tmp_path / "public")
-    exports.write(project.campaign, "tsv", tmp_path / "kept", texts=True)
+    exports.write(project.campaign, "tsv", tmp_path / "kept", with_texts=True)
     public, kept = tmp_path / "public" / "pets.tsv", tmp_path / "kept" / "pets.tsv"
     predict(public, tmp_path / "model.tsv")
     told = ("--questions", kept) if visibility == "sealed" else ()
@@ -71,7 +71,7 @@ def test_a_models_answers_in_circular_passes_are_scored_by_the_kept_table(
     project = written(database, tmp_path, "sealed")
     exports = Exports(project.store, project.writing.pictures)
     exports.write(project.campaign, "tsv", tmp_path / "public")
-    exports.write(project.campaign, "tsv", tmp_path / "kept", texts=True)
+    exports.write(project.campaign, "tsv", tmp_path / "kept", with_texts=True)
     public, kept = tmp_path / "public" / "pets.tsv", tmp_path / "kept" / "pets.tsv"
     answers = tmp_path / "model.tsv"
     with serve(one_ball) as server:

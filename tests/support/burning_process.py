@@ -43,7 +43,7 @@ def main() -> None:
     context = AppContext(settings)
     app = create_app(context)
     app.router.routes[:0] = [Route("/burn", burn), Route("/hold", hold_all)]
-    serving.listening(settings)(app, settings, context.arena.database.close)
+    serving.bind(settings)(app, settings, context.arena.database.close)
 
 
 if __name__ == "__main__":

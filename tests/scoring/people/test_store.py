@@ -181,8 +181,8 @@ def test_marks_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     own = mark_results(marked.marking, marked.job, report)
     said = {mark.answer for mark in marked.marks() if mark.entry.value == "7"}
     assert (own.marked, own.cannot) == (len(said), 1) and own.calibration.answers == len(said)
-    file, keys = judged_by_item(report)
-    text = marks_csv(marked.marks(), {keys[id]: one.digest for id, one in file.answers.items()})
+    judged, keys = judged_by_item(report)
+    text = marks_csv(marked.marks(), {keys[id]: one.digest for id, one in judged.answers.items()})
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 13 and {row["score"] for row in rows} == {"0.7", "cannot"}
     path = tmp_path / "marks.csv"
