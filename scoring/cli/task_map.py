@@ -13,8 +13,7 @@ from arena.types import Device
 from scoring.cli import progress
 from scoring.task_map.files import FILES, map_files, read_distances
 from scoring.task_map.orders import tau_curve
-from scoring.task_map.published import clusters as paper_clusters
-from scoring.task_map.published import paper_accuracies, published_curve
+from scoring.task_map.published import paper_accuracies, published_curve, tasks_by_cluster
 from scoring.task_map.training import make_vectors
 from scoring.task_map.tree import CLUSTERS, Linkage, TaskTree, adjusted_rand, mantel, task_tree
 from scoring.task_map.types import TaskMap
@@ -83,7 +82,7 @@ def _cluster_lines(tree: TaskTree, cut: int) -> Iterator[str]:
     yield f"{len(tree.tasks)} tasks in {cut} clusters, {tree.linkage} linkage:"
     for number, group in enumerate(tree.groups(cut), start=1):
         yield f"{number}: {len(group)} ({', '.join(group[:5])}{', ...' if group[5:] else ''})"
-    agreement = adjusted_rand(tree.groups(cut), list(paper_clusters().values()))
+    agreement = adjusted_rand(tree.groups(cut), list(tasks_by_cluster().values()))
     if agreement is not None:
         yield f"adjusted Rand index with the paper's clusters: {agreement:.2f}"
 

@@ -78,6 +78,7 @@ class SealedSets:
         self._days = SecretDays(database, "sealed")
 
     def __reduce__(self) -> tuple[object, ...]:
+        """Opens the same sets in a child process, which reads large files."""
         return SealedSets, (self._database,)
 
     def all(self) -> list[SealedSet]:
@@ -137,7 +138,13 @@ class SealedSets:
             title=model_title,
             file=file.file,
             created=now().isoformat(timespec="seconds"),
-            judge=JudgeStamp(judge, (), address, prompt, PARSERS[protocol]),
+            judge=JudgeStamp(
+                model=judge,
+                versions=(),
+                address=address,
+                prompt=prompt,
+                parser=PARSERS[protocol],
+            ),
             project=joined.sealed_set.name,
             digest=hashlib.sha256(answer_texts.encode()).hexdigest(),
             answers=answers,
@@ -167,7 +174,7 @@ class SealedSets:
         reference = _average([item.reference for item in items.values()])
         average_items = {}
         for place, (key, item) in enumerate(items.items()):
-            # no two alike: equal calls are made once
+            # no two alike, as equal calls are made once; five digits each, so that all are equally long
             item_reference = Secret(f"{reference.reveal()} {10_000 + place}")
             average_items[key] = replace(
                 item, captions=(caption,) * len(item.captions), reference=item_reference
@@ -194,13 +201,16 @@ def _join(file: SubmissionFile, sealed_set: SealedSet) -> _Joined:
         {key: (item.instruction, item.names) for key, item in sealed_set.items.items()}
     )
     answers: dict[str, str] = {}
-    entries_by_misfit: dict[str, list[str]] = {}
+    names_by_problem: dict[str, list[str]] = {}
+    """Names of the entries with each problem, by its sentence with a gap for them."""
     for entry in file.entries:
-        if misfit := index.add_answer(entry, answers):
-            entries_by_misfit.setdefault(misfit, []).append(entry.name)
-    left_out = len(entries_by_misfit.pop(UNKNOWN, []))
+        problem_template = index.add_answer(entry, answers)  # else the answer is in `answers` now
+        if problem_template:
+            names_by_problem.setdefault(problem_template, []).append(entry.name)
+    left_out = len(names_by_problem.pop(UNKNOWN, []))
     problems = tuple(
-        misfit.format(count_with_names(entries)) for misfit, entries in entries_by_misfit.items()
+        problem_template.format(count_with_names(names))
+        for problem_template, names in names_by_problem.items()
     )
     return _Joined(sealed_set, answers, problems, left_out)
 

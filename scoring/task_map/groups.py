@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scoring.task_map.orders import tau
-from scoring.task_map.published import Domain, clusters, published_clusters
+from scoring.task_map.published import Domain, published_clusters, tasks_by_cluster
 from scoring.task_map.types import Accuracies, Matrix, ModelAccuracies, TaskMap
 
 NEAREST = 5
@@ -44,7 +44,7 @@ def group_scores(tasks: Sequence[str], accuracies: Accuracies) -> GroupScores:
 def domain_of(task: str) -> Domain | None:
     """The paper's domain of a task's cluster; None if it has none."""
     for cluster in published_clusters():
-        if cluster.domain and task in clusters()[cluster.number]:
+        if cluster.domain and task in tasks_by_cluster()[cluster.number]:
             return cluster.domain
     return None
 

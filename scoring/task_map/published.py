@@ -43,8 +43,8 @@ def published_clusters() -> tuple[PublishedCluster, ...]:
 
 
 @cache
-def clusters() -> Mapping[int, tuple[str, ...]]:
-    """The subtasks' keys by the number of their cluster."""
+def tasks_by_cluster() -> Mapping[int, tuple[str, ...]]:
+    """The keys of each cluster's subtasks, by its number."""
     return {
         cluster.number: tuple(
             key for key, subtask in subtasks().items() if subtask.cluster == cluster.number

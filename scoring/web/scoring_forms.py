@@ -47,7 +47,8 @@ CONTEXTS = ("captions", "images")
 class Offer(NamedTuple):
     """A way to judge a file."""
 
-    way: str
+    key: str
+    """Its key among `RUNS`, `OPPONENTS` and `EVERY`."""
     cost: Quote | None
     """None if it is unknown."""
     hindrance: str = ""
@@ -56,9 +57,9 @@ class Offer(NamedTuple):
     @property
     def text(self) -> str:
         """Its name and price, and below them what it gives, or what hinders it."""
-        name = t(f"score.way.{self.way}")
+        name = t(f"score.way.{self.key}")
         head = name if self.cost is None else f"{name} · {price_text(self.cost)}"
-        return "\n".join(filter(None, (head, t(f"score.gives.{self.way}"), self.hindrance)))
+        return "\n".join(filter(None, (head, t(f"score.gives.{self.key}"), self.hindrance)))
 
 
 def prices_text(offers: Sequence[Offer]) -> str:
@@ -66,15 +67,15 @@ def prices_text(offers: Sequence[Offer]) -> str:
     lines = []
     for offer in offers:
         if offer.cost and offer.cost.dollars is not None:
-            lines.append(f"{offer.way}@{round(offer.cost.dollars * 1e6)}")
+            lines.append(f"{offer.key}@{round(offer.cost.dollars * 1e6)}")
     return "\n".join(lines)
 
 
-def quoted_dollars(prices: object, way: object) -> float | None:
-    """Returns the dollars that an offer was shown with, from the prices that the browser kept."""
+def quoted_dollars(prices: object, key: object) -> float | None:
+    """Returns the dollars that the offer of this key was shown with, from the prices that the browser kept."""
     for line in str(prices or "").splitlines():
-        name, _, millionths = line.partition("@")
-        if name == way and millionths.isdecimal() and len(millionths) < 15:
+        offer_key, _, millionths = line.partition("@")
+        if offer_key == key and millionths.isdecimal() and len(millionths) < 15:
             return int(millionths) / 1e6
     return None
 
@@ -112,6 +113,6 @@ def choose_offer(offers: Sequence[Offer], sent: object) -> Offer:
     """Returns the offer that the browser sent if it can be started; else the last that can be, or the first."""
     startable = [offer for offer in offers if not offer.hindrance]
     for offer in startable:
-        if offer.way == sent:
+        if offer.key == sent:
             return offer
     return startable[-1] if startable else offers[0]

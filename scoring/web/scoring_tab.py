@@ -15,7 +15,7 @@ from arena.web.events import LATEST, RAW, REFUSED, Updates, into_view, still_the
 from arena.web.visitor_api import sent_hash
 from scoring.benchmarks.base import Benchmark, FileBenchmark
 from scoring.benchmarks.spec_benchmark import OWN, SpecBenchmark, is_own
-from scoring.jobs.files import FROM_FILE, FileChoice, JobServiceError
+from scoring.jobs.files import FROM_FILE, FileChoice, JobServiceError, Recognised
 from scoring.jobs.service import JobService
 from scoring.jobs.store import Job
 from scoring.jobs.uploads import ACCEPTED_ENDINGS
@@ -39,7 +39,7 @@ _NAME_IT = JobServiceError(
 
 
 class ScoringTab:
-    """Components of the tab as attributes, event handlers as methods; `copied`: uploads leave the machine."""
+    """Components of the tab as attributes, event handlers as methods; `copied`: the backup copies uploads elsewhere."""
 
     def __init__(self, service: JobService, networks: Networks, copied: bool) -> None:
         self._service = service
@@ -82,7 +82,7 @@ class ScoringTab:
         gr.HTML(SCORING.more(), padding=False)
 
     def listen(self, page: gr.Blocks) -> None:
-        """Binds the handlers; none waits in Gradio's queue, and the browser's input is looked up in the forms."""
+        """Binds the handlers. None waits in Gradio's queue; each checks the browser's choices against the forms'."""
         settings = self.settings
         inputs = {
             self.token,
@@ -94,9 +94,9 @@ class ScoringTab:
             *settings.file_fields,
             *self.own_form.inputs,
         }
-        job = [*self.jobs.parts, self.problem]
-        started = [
-            *job,
+        job_outputs = [*self.jobs.parts, self.problem]
+        all_outputs = [
+            *job_outputs,
             self.offers,
             self.prices,
             self.check,
@@ -115,61 +115,57 @@ class ScoringTab:
             self.make_own,
             *self.own_form.parts,
         ]
-        self._listen_to_buttons(inputs, job, started)
-        self._listen_to_settings(inputs, started)
+        self._listen_to_buttons(inputs, all_outputs)
+        self._listen_to_settings(inputs, all_outputs)
         chosen = (settings.own, settings.judge, settings.url, settings.model, settings.details)
-        outputs = [*job, self.bank, *chosen, *settings.file_components]
-        gr.on(
-            [page.load, self.jobs.clock.tick], self.on_look, [self.link, self.token], outputs, **RAW
-        )
+        look_outputs = [*job_outputs, self.bank, *chosen, *settings.file_components]
+        looks = [page.load, self.jobs.clock.tick]
+        gr.on(looks, self.on_look, [self.link, self.token], look_outputs, **RAW)
         self.problem.change(None, js=into_view("#scoring-problem .problems"))
 
-    def _listen_to_buttons(self, inputs: set[Any], job: list[Any], started: list[Any]) -> None:
+    def _listen_to_buttons(self, inputs: set[Any], all_outputs: list[Any]) -> None:
         settings = self.settings
+        starts = [self.jobs.confirm.click, self.jobs.resume.click]
         rest = {self.link, *settings.judge_fields}
         buttons = [
-            self.arrived.click(self.on_arrived, inputs, started, **LATEST),
-            self.bank.click(self.on_bank, inputs, started, **RAW),
-            settings.benchmark.input(self.on_benchmark, inputs, started, **RAW),
-            self.make_own.click(self.on_own, inputs, started, **RAW),
-            settings.parts["questions"].input(self.on_questions, inputs, started, **RAW),
-            self.check.click(self.on_check, inputs, started, **RAW),
-            self.jobs.rest.click(self.on_rest, rest, started, **RAW),
-            gr.on(
-                [self.jobs.confirm.click, self.jobs.resume.click],
-                self.on_start,
-                rest,
-                started,
-                **RAW,
-            ),
-            self.jobs.cancel.click(self.on_cancel, self.link, started, **RAW),
-            self.jobs.delete.click(self.on_delete, self.link, started, **RAW),
+            self.arrived.click(self.on_arrived, inputs, all_outputs, **LATEST),
+            self.bank.click(self.on_bank, inputs, all_outputs, **RAW),
+            settings.benchmark.input(self.on_benchmark, inputs, all_outputs, **RAW),
+            self.make_own.click(self.on_own, inputs, all_outputs, **RAW),
+            settings.parts["questions"].input(self.on_questions, inputs, all_outputs, **RAW),
+            self.check.click(self.on_check, inputs, all_outputs, **RAW),
+            self.jobs.rest.click(self.on_rest, rest, all_outputs, **RAW),
+            gr.on(starts, self.on_start, rest, all_outputs, **RAW),
+            self.jobs.cancel.click(self.on_cancel, self.link, all_outputs, **RAW),
+            self.jobs.delete.click(self.on_delete, self.link, all_outputs, **RAW),
         ]
-        self.watch.clock.tick(self.on_tried, {*inputs, self.watch.handler}, started, **RAW)
+        self.watch.clock.tick(self.on_tried, {*inputs, self.watch.handler}, all_outputs, **RAW)
         refused = problem_html(JobServiceError(REFUSED))
         for event in buttons:
             event.failure(None, None, self.problem, js=f"() => {json.dumps(refused)}")
 
-    def _listen_to_settings(self, inputs: set[Any], started: list[Any]) -> None:
+    def _listen_to_settings(self, inputs: set[Any], all_outputs: list[Any]) -> None:
         settings = self.settings
-        offer = {self.offers, self.prices, settings.judge, settings.key}
-        self.offers.input(self.on_offer, offer, [settings.own, settings.judge], **LATEST)
+        offer_inputs = {self.offers, self.prices, settings.judge, settings.key}
+        self.offers.input(self.on_offer, offer_inputs, [settings.own, settings.judge], **LATEST)
         parts = [part for name, part in settings.parts.items() if name != "questions"]
         choices = [settings.protocol, self.stored, settings.judge, *parts]
         chosen = [choice.input for choice in choices]
         typed = [settings.url.change, settings.model.change]
         left = [settings.url.blur, settings.model.blur, settings.title.blur, settings.only.blur]
-        # By the browser, as one types: a late answer would take what a button has said since, and a page that gets
-        # shorter as a field is left moves the button away from under the finger.
+        # The browser clears the message as soon as the visitor types. The server's answer could come late and erase a
+        # newer message; clearing when a field is left would shorten the page and move the button from under the finger.
         gr.on([*chosen, *typed], None, None, self.problem, js='() => ""')
-        gr.on([*chosen, *left, *self.own_form.changes], self.on_change, inputs, started, **LATEST)
+        changed = [*chosen, *left, *self.own_form.changes]
+        gr.on(changed, self.on_change, inputs, all_outputs, **LATEST)
 
     @shows_problems
     def on_arrived(self, values: Values, request: gr.Request) -> Updates:
         try:
             return self._read_file(values, request)
         except ERRORS as error:
-            if values[self.link] and not values[self.token]:  # a job is shown, and its file is here
+            if values[self.link] and not values[self.token]:
+                # an upload failed, and upload.js says why; the job on the page stays as it is
                 return {self.problem: ""}
             hidden = [self.offers, self.check, self.stored, self.settings.own, self.settings.judge]
             hidden += self.settings.file_components
@@ -248,10 +244,11 @@ class ScoringTab:
         judge = values[self.settings.judge]
         key = values[self.settings.key]
         operator = self._service.operator
-        if operator and judge != forms.OWN_JUDGE and (dollars or 0) > self._service.ceiling:
+        is_too_dear = dollars is not None and dollars > self._service.ceiling
+        if operator and is_too_dear:
             judge = forms.OWN_JUDGE
         elif operator and judge == forms.OWN_JUDGE and dollars is not None and not key:
-            judge = forms.OWN_JUDGE if dollars > self._service.ceiling else operator.spec.model
+            judge = operator.spec.model
         return {
             self.settings.own: gr.update(visible=judge == forms.OWN_JUDGE),
             self.settings.judge: judge,
@@ -259,12 +256,12 @@ class ScoringTab:
 
     @shows_problems
     def on_change(self, values: Values, request: gr.Request) -> Updates:
-        # without either a report is shown, whose rest may be judged
+        # with neither a file nor a stored model, the page shows a report, and a judge may read its open answers
         if not values[self.token] and not values[self.stored]:
             is_own_judge = values[self.settings.judge] == forms.OWN_JUDGE
             own_update = gr.update(visible=is_own_judge)
             return {self.problem: gr.skip(), self.settings.own: own_update}
-        # without a link a job may have been started since
+        # without a link no job was shown, but one may have been started meanwhile: that stays
         no_job = self.jobs.blank_updates() if values[self.link] else {}
         if is_own(self.settings.chosen_benchmark(values)):
             look = self._service.own_look(self._owner(request), str(values[self.token]))
@@ -279,8 +276,8 @@ class ScoringTab:
     def on_check(self, values: Values, request: gr.Request) -> Updates:
         owner = self._owner(request)
         benchmark = self._benchmark(values, request)
-        way = str(values[self.offers] or "")
-        dollars = forms.quoted_dollars(values[self.prices], way)
+        offer_key = str(values[self.offers] or "")
+        dollars = forms.quoted_dollars(values[self.prices], offer_key)
         token = str(values[self.token])
         title = self.settings.report_title(values)
         if benchmark.way == "rules first":
@@ -295,7 +292,7 @@ class ScoringTab:
             judge = self.settings.own_judge(owner, values)
             network = self._networks.of(request)
             self._service.check_judge(owner, judge, network)
-            draft = self._file_offers.draft(owner, benchmark, values, way)
+            draft = self._file_offers.draft(owner, benchmark, values, offer_key)
             job = self._service.quote(owner, draft, judge, network)
             return self._start_at_price(job, dollars, values, request)
         return self._show_job(job.link, request)
@@ -306,8 +303,8 @@ class ScoringTab:
         owner = self._owner(request)
         link = str(values[self.link])
         judge = self.settings.own_judge(owner, values)
-        hindrance = "" if judge else self._service.why_not_lent(owner)
-        if hindrance or (judge and not judge.model):
+        has_judge = bool(judge.model) if judge else not self._service.why_not_lent(owner)
+        if not has_judge:  # an own one is needed, so its fields open in both cases
             return {
                 self.settings.own: SHOWN,
                 self.settings.judge: forms.OWN_JUDGE,
@@ -336,13 +333,14 @@ class ScoringTab:
 
     def _run(self, job: Job | None, link: str, values: Values, request: gr.Request) -> Updates:
         owner = self._owner(request)
-        address = (values[self.settings.url], values[self.settings.key])
-        own = endpoint(owner, *address) if job and job.own_key else None
-        if own and not own.key.reveal():
+        own_endpoint = None
+        if job and job.own_key:
+            own_endpoint = endpoint(owner, values[self.settings.url], values[self.settings.key])
+        if own_endpoint and not own_endpoint.key.reveal():
             raise JobServiceError(
                 "Your judge's key isn't stored. Enter it again above, then press again."
             )
-        self._service.start(owner, link, own, self._networks.of(request))
+        self._service.start(owner, link, own_endpoint, self._networks.of(request))
         return self._show_job(link, request)
 
     @shows_problems
@@ -386,12 +384,12 @@ class ScoringTab:
             wanted_link = request.query_params.get("job", "")
         updates = self._job_updates(wanted_link, request)
         job_list = {self.jobs.job_list: updates[self.jobs.job_list]}
-        if token and not wanted_link:
+        if token and not wanted_link:  # a file is open, and no job
             updates = {**self.jobs.blank_updates(), **job_list}
-        elif not wanted_link and not updates[self.link]:
+        elif not wanted_link and not updates[self.link]:  # nothing is open
             has_stored = bool(self._service.submissions.stored_models())
             updates = {self.bank: gr.update(visible=has_stored), **job_list}
-        if updates.get(self.link) == shown_link:
+        if updates.get(self.link) == shown_link:  # a late answer must not undo a newer link
             updates[self.link] = gr.skip()
         return {self.problem: gr.skip(), **updates}
 
@@ -407,7 +405,7 @@ class ScoringTab:
 
     def _show_job(self, link: str, request: gr.Request) -> Updates:
         """Shows a job in place of the file that it scores."""
-        choice = (self.offers, self.settings.own, self.settings.details, self.check, self.stored)
+        choice = (self.offers, self.settings.own, self.settings.details, self.check)
         return {
             **dict.fromkeys(choice, HIDDEN),
             **self.own_form.hiding_updates(),
@@ -444,12 +442,12 @@ class ScoringTab:
         recognised = self._service.recognise(owner, token, chosen, still_there(request))
         key = chosen.benchmark or recognised.benchmark
         benchmark = self._service.chosen_benchmark(owner, token, chosen._replace(benchmark=key))
-        names = recognised.sets
+        set_names = recognised.sets
         if "questions" in benchmark.parts:
-            names = self._service.sets_of(benchmark.key)
+            set_names = self._service.sets_of(benchmark.key)
             questions = values[self.settings.parts["questions"]] if chosen.benchmark else None
             recognised = self._service.describe_answers(owner, token, benchmark.key, questions)
-        sets = self.settings.question_updates(names, recognised.questions or chosen.questions)
+        chosen_set = recognised.questions or chosen.questions
         title = recognised.title[:MOST_TITLE]
         sent = {
             **values,
@@ -457,32 +455,36 @@ class ScoringTab:
             self.settings.title: title,
             self.stored: None,
             **self.settings.defaults(benchmark),
+            self.settings.parts["questions"]: recognised.questions,
         }
-        sent[self.settings.parts["questions"]] = recognised.questions
-        choice: Updates = {
-            self.offers: HIDDEN,
-            self.settings.own: HIDDEN,
-            **self.settings.open_details(),
-        }
-        if recognised.scorable:
-            choice = self._price_updates(benchmark, sent, request)
-        if self.settings.only in choice:  # its list was for another file
-            choice[self.settings.only]["value"] = ""
-        if any(problem.blocks == "circular" for problem in recognised.problems):
-            choice[self.check] = _check_button(t("score.vanilla"))
-        if not recognised.scorable:
-            choice[self.check] = _check_button(translated(benchmark.start), can_press=False)
         return {
             **self.jobs.blank_updates(),
             **self.watch.over(),
             **self._form_updates(benchmark),
             **self.own_form.hiding_updates(),
-            **sets,
+            **self.settings.question_updates(set_names, chosen_set),
             self.make_own: gr.update(visible=not recognised.scorable),
             self.file_summary: SCORING.found(recognised, file_problems_html(recognised.problems)),
             self.settings.title: gr.update(value=title, visible=True),
-            **choice,
+            **self._choice_updates(recognised, benchmark, sent, request),
         }
+
+    def _choice_updates(
+        self, recognised: Recognised, benchmark: Benchmark[Any], values: Values, request: gr.Request
+    ) -> Updates:
+        """Returns a recognised file's choices with their prices, and its button, grey if the file can't be scored."""
+        if not recognised.scorable:
+            return {
+                **dict.fromkeys((self.offers, self.settings.own), HIDDEN),
+                **self.settings.open_details(),
+                self.check: _check_button(translated(benchmark.start), can_press=False),
+            }
+        choice = self._price_updates(benchmark, values, request)
+        if self.settings.only in choice:  # its list was for another file
+            choice[self.settings.only]["value"] = ""
+        if any(problem.blocks == "circular" for problem in recognised.problems):
+            choice[self.check] = _check_button(t("score.vanilla"))
+        return choice
 
     def _read_own(self, values: Values, request: gr.Request) -> Updates:
         """Shows a file with the fields of an own benchmark, or with the spec that came with it."""
@@ -496,7 +498,7 @@ class ScoringTab:
         }
         try:
             benchmark = self._benchmark(sent, request)
-        except FILE_ERRORS:  # which the check tells
+        except FILE_ERRORS:  # `_check_updates` meets the same error and shows it
             benchmark = OWN_BENCHMARK
         sent |= self.settings.defaults(benchmark)
         return {
@@ -527,7 +529,7 @@ class ScoringTab:
         check_updates = self.own_form.check_updates(values, benchmark.spec, own_check, is_named)
         title = str(values[self.settings.title] or "")
         title_update: Updates = {}
-        if not title:  # else what is typed since stays
+        if not title:  # else the field stays: the visitor may be typing in it
             title = own_check.title[:MOST_TITLE]
             title_update = {self.settings.title: gr.update(value=title, visible=True)}
         if own_check.check is None:
@@ -549,7 +551,7 @@ class ScoringTab:
                 free = self._free_updates(translated(benchmark.start), [name, protocol])
                 return {**free, **only_updates}
             if self._file_offers.is_graded(owner, benchmark, values):
-                # by a protocol, which can't be chosen any more
+                # its grades were made under one protocol, so there is none to choose
                 free = self._free_updates(t("score.graded"), [name])
                 return {**free, **only_updates, self.settings.protocol: HIDDEN}
             why_not_lent = self._service.why_not_lent(owner)
@@ -568,11 +570,11 @@ class ScoringTab:
         label = self.settings.details_label([name, protocol, judged_by])
         info = translated(why_not_lent) if operator else t("score.no_lent_judge")
         choice: dict[str, Any] = {
-            "choices": [(offer.text, offer.way) for offer in offers],
+            "choices": [(offer.text, offer.key) for offer in offers],
             "info": info or None,
         }
-        if chosen.way != values[self.offers]:  # else what was chosen since stays
-            choice["value"] = chosen.way
+        if chosen.key != values[self.offers]:  # else no value, so that a newer choice stays
+            choice["value"] = chosen.key
         return {
             **only_updates,
             self.offers: gr.update(visible=True, **choice),

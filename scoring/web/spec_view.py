@@ -1,6 +1,7 @@
 """The list of a spec report's answers: each with its reading, its rule and its score."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from arena.locale import t, translated
 from arena.markdown import visible_name
@@ -21,16 +22,23 @@ from scoring.web.report_parts import (
 )
 
 SHOWS: Mapping[str, Callable[[ReadRow, float | None], bool]] = {
-    "all answers": lambda row, score: True,
-    "right": lambda row, score: score == 1,
-    "partly right": lambda row, score: score is not None and 0 < score < 1,
-    "wrong": lambda row, score: score == 0,
-    "not read": lambda row, score: not row.reading.read,
-    "left to a judge": lambda row, score: row.reading.is_open or bool(row.replies),
+    "all answers": lambda read_row, score: True,
+    "right": lambda read_row, score: score == 1,
+    "partly right": lambda read_row, score: score is not None and 0 < score < 1,
+    "wrong": lambda read_row, score: score == 0,
+    "not read": lambda read_row, score: not read_row.reading.read,
+    "left to a judge": lambda read_row, score: read_row.reading.is_open or bool(read_row.replies),
 }
 """Filters of an answer and its score from 0 to 1."""
 _MOST_GROUPS = 300
 """Groups that the filter offers."""
+
+
+class _ListedRow(NamedTuple):
+    """An answer that fits the filters, with its question."""
+
+    read_row: ReadRow
+    item: Item
 
 
 def _list_page(report: SpecReport, chosen: Chosen) -> ListPage:
@@ -38,34 +46,45 @@ def _list_page(report: SpecReport, chosen: Chosen) -> ListPage:
     column = _group_column(spec)
     fits = SHOWS.get(chosen.show, SHOWS["all answers"])
 
-    def is_listed(row: ReadRow) -> bool:
-        groups = cell_members(row.row.cells.get(column))
+    def is_listed(read_row: ReadRow) -> bool:
+        groups = cell_members(read_row.row.cells.get(column))
         is_in_group = not chosen.group or chosen.group in groups
-        return is_in_group and fits(row, unit_score(spec, row))
+        return is_in_group and fits(read_row, unit_score(spec, read_row))
 
     rows_with_items = zip(report.rows, report_items(report), strict=True)
-    rows = [(row, item) for row, item in rows_with_items if is_listed(row)]
+    listed_rows = [
+        _ListedRow(read_row, item) for read_row, item in rows_with_items if is_listed(read_row)
+    ]
     return list_answers(
-        rows, len(report.rows), chosen.page, lambda answer: _answer_html(report, *answer)
+        listed_rows, len(report.rows), chosen.page, lambda listed: _answer_html(report, listed)
     )
 
 
-def _answer_html(report: SpecReport, row: ReadRow, item: Item) -> str:
+def _answer_html(report: SpecReport, listed: _ListedRow) -> str:
     spec = spec_of_report(report)
-    names = [cell_text(row.row.cells.get(column)) for column in spec.groups]
+    item = listed.item
+    read_row = listed.read_row
+    file_row = read_row.row
+    names = [cell_text(file_row.cells.get(column)) for column in spec.groups]
     about = " · ".join(filter(None, map(visible_name, names)))
-    replies = list(map(REPORT.quoted, row.replies))
-    heading = replies_heading(row.model) if replies else ""
-    case = case_of(spec, row.row.cells)
+    replies = list(map(REPORT.quoted, read_row.replies))
+    case = case_of(spec, file_row.cells)
     baseline = case.rule.baseline_of(item) if case else None
-    score = unit_score(spec, row)
+    score = unit_score(spec, read_row)
     if baseline is not None and score is not None:
         outcome = _comparison_outcome(score)
     else:
-        outcome = _outcome(row, has_truth(spec, item))
-    words = translated(outcome_words(row.reading))
+        outcome = _outcome(read_row, has_truth(spec, item))
     return CHOICE.read_item(
-        item, row.row.answer, baseline, about, outcome.kind, words, outcome.words, heading, replies
+        item=item,
+        prediction=file_row.answer,
+        baseline=baseline,
+        about=about,
+        kind=outcome.kind,
+        reading=translated(outcome_words(read_row.reading)),
+        outcome=outcome.words,
+        replies_heading=replies_heading(read_row.model) if replies else "",
+        replies=replies,
     )
 
 
@@ -78,8 +97,8 @@ def _comparison_outcome(score: float) -> OutcomeText:
     return OutcomeText("wrong", t("report.worse"))
 
 
-def _outcome(row: ReadRow, can_be_scored: bool) -> OutcomeText:
-    score = row.reading.score
+def _outcome(read_row: ReadRow, can_be_scored: bool) -> OutcomeText:
+    score = read_row.reading.score
     if not can_be_scored:
         return OutcomeText("open", t("report.no_right_answer"))
     if score is None:
@@ -100,8 +119,8 @@ def _groups(report: SpecReport) -> Sequence[Choice]:
     column = _group_column(spec_of_report(report))
     names: set[str] = set()
     if column:
-        for row in report.rows:
-            names.update(cell_members(row.row.cells.get(column)))
+        for read_row in report.rows:
+            names.update(cell_members(read_row.row.cells.get(column)))
     choices = [Choice(name, visible_name(name)) for name in sorted(names - {""})[:_MOST_GROUPS]]
     return [Choice("", t("report.every_group")), *choices]
 

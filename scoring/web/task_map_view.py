@@ -20,10 +20,10 @@ from scoring.task_map.files import FILES, map_files, read_distances
 from scoring.task_map.groups import domain_of, group_scores, predict_order
 from scoring.task_map.orders import performance_map, tau_curve
 from scoring.task_map.published import (
-    clusters,
     paper_accuracies,
     published_clusters,
     published_curve,
+    tasks_by_cluster,
 )
 from scoring.task_map.sheets import cluster_sheet
 from scoring.task_map.tree import (
@@ -83,7 +83,7 @@ class MapPage:
     """The parts of a map's page; without a map, the reason and the paper's clusters alone."""
 
     accuracies: Accuracies
-    """The models' accuracies, beside the map if that is of other distances."""
+    """The models' accuracies. The map is made of them, or of other distances, such as a visitor's."""
     task_map: TaskMap | None = None
     tree: TaskTree | None = None
     clusters: int = CLUSTERS
@@ -131,10 +131,10 @@ def body_html(page: MapPage) -> str:
         parts += _map_parts(page, page.task_map, page.tree)
     parts.append(_published_clusters(page))
     if page.back:
-        parts.append(MAP.brings())
+        parts.append(MAP.own_map_form())
     if page.downloads:
         parts.append(MAP.downloads(page.downloads))
-    parts.append(MAP.open())
+    parts.append(MAP.open_questions())
     return MAP.body(parts)
 
 
@@ -185,7 +185,7 @@ def warm() -> None:
 
 def clusters_html(scores: MMTBenchScores, link: str) -> str:
     """The paper's clusters in a report."""
-    return REPORT.together([sheet_html(cluster_sheet(scores)), MAP.leads(link)])
+    return REPORT.together([sheet_html(cluster_sheet(scores)), MAP.map_link(link)])
 
 
 def _head(title: str, page: MapPage) -> str:
@@ -223,8 +223,11 @@ def _map_parts(page: MapPage, task_map: TaskMap, tree: TaskTree) -> Iterator[str
 
 def _cut_branches(tree: TaskTree) -> Sequence[Branch]:
     """The branches that a cut on the page can have, in the tree's order."""
-    most = _most_clusters(tree)
-    return sorted(branch for branch in tree.branches if branch.fewest <= most and branch.most >= 2)
+    most_clusters = _most_clusters(tree)
+    # the slider goes from 2 to this number
+    return sorted(
+        branch for branch in tree.branches if branch.fewest <= most_clusters and branch.most >= 2
+    )
 
 
 def _most_clusters(tree: TaskTree) -> int:
@@ -248,6 +251,7 @@ def _heat_map(task_map: TaskMap, tree: TaskTree, cut: int) -> str:
         "pair": t("taskmap.pair"),
         "none": t("taskmap.no_distance"),
     }
+    # by rank, the root's 1 first: a cut into n clusters undoes the merges with a rank below n
     lines = [(_path(branch, tree), branch.most) for branch in reversed(tree.merges)]
     return MAP.heat(
         png=png,
@@ -365,13 +369,13 @@ def _published_clusters(page: MapPage) -> str:
     own = page.own.accuracies if page.own else {}
     rows = []
     for cluster in published_clusters():
-        tasks = clusters()[cluster.number]
+        tasks = tasks_by_cluster()[cluster.number]
         scores = group_scores(tasks, page.accuracies)
         rows.append((cluster, scores, _own_mean(own, tasks), _task_names(tasks)))
     agreement = None
     if page.tree:
         cut = min(page.clusters, len(page.tree.tasks))
-        agreement = adjusted_rand(page.tree.groups(cut), list(clusters().values()))
+        agreement = adjusted_rand(page.tree.groups(cut), list(tasks_by_cluster().values()))
     return MAP.published(rows, page.own.model if page.own else "", page.accuracies, agreement)
 
 

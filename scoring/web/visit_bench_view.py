@@ -67,6 +67,7 @@ def _are_answers_hidden(report: MatchReport) -> bool:
 
 def families_html(report: MatchReport) -> str:
     """Returns Figure 8 of this report's matches; "" without a decided match."""
+    # that of single or of multiple images, whichever has more matches
     board = max(boards(report), key=lambda board: board.matches, default=None)
     plot = family_plot(board) if board else None
     if plot is None or plot.drawing is None:
@@ -141,7 +142,7 @@ def _match_html(
             reason=verdict.reason,
             replies=list(map(plain_html, verdict.replies)),
         )
-        for verdict, first in zip(match.verdicts, (names["a"], names["b"]), strict=False)
+        for verdict, first in zip(match.verdicts, (names["a"], names["b"]), strict=True)
     ]
     return VISIT.match(
         instruction_html(instance.instruction),
