@@ -136,7 +136,7 @@ def open_upload(
     label = name or path.name
 
     def file_records() -> Iterator[Record]:
-        return read_records(path, limits, (), label, members=True, digested=IMAGE_COLUMNS)
+        return read_records(path, limits, (), label, allow_object=True, digested=IMAGE_COLUMNS)
 
     first_records = file_records()
     start = next(first_records, None)
@@ -215,7 +215,7 @@ _QUESTION_COLUMNS = (*_ID_COLUMNS, "question")
 def _count_bare_numbers(path: Path, limits: FileLimits, label: str) -> int:
     """Number of answers in a file, if bare numbers are all their ids and no question stands beside them; else 0."""
     count = 0
-    for record in read_records(path, limits, IMAGE_COLUMNS, label, members=True):
+    for record in read_records(path, limits, IMAGE_COLUMNS, label, allow_object=True):
         row = flat_record(record)
         cells = {column.strip().lower(): str(cell).strip() for column, cell in row.values.items()}
         ids = [cells[column] for column in _ID_COLUMNS if cells.get(column)]
@@ -234,7 +234,7 @@ def answers_any(
     for question_set in sets:
         for question in (*question_set.questions, *question_set.outside):
             known_texts |= {folded(question.id), folded(question.text)}
-    records = read_records(path, limits, IMAGE_COLUMNS, name, members=True)
+    records = read_records(path, limits, IMAGE_COLUMNS, name, allow_object=True)
     for number, record in enumerate(records):
         row = flat_record(record)
         if number == 0 and edition_of_table(row):
@@ -314,7 +314,7 @@ def first_row(
     path: Path, limits: FileLimits, label: str, names: ColumnNames = USUAL_NAMES
 ) -> Record:
     """First row of a file. Raises RowsError, also for a file without rows."""
-    records = read_records(path, limits, IMAGE_COLUMNS, label, members=True)
+    records = read_records(path, limits, IMAGE_COLUMNS, label, allow_object=True)
     start = next(records, None)
     if start is None:
         raise NoAnswersError(_NO_ROWS, label)
