@@ -36,7 +36,7 @@ from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition_of_answers, edition_
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.predictions import plain_sample
-from scoring.benchmarks.result_files import grades_toolkit, result_file_problem
+from scoring.benchmarks.result_files import result_file_problem, toolkit_of_grades
 from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
@@ -142,7 +142,7 @@ def open_upload(
     start = next(first_records, None)
     if start is None:
         raise NoAnswersError(_NO_ROWS, label)
-    toolkit = grades_toolkit(chain([start], file_records()))
+    toolkit = toolkit_of_grades(chain([start], file_records()))
     result_problem = result_file_problem(start, label, toolkit)
     first_cells = plain_sample(start)
     has_grades = bool(toolkit and edition_of_table(first_cells) and not has_options(first_cells))

@@ -30,7 +30,13 @@ from scoring.benchmarks.predictions import (
     joined_records,
     read_predictions,
 )
-from scoring.benchmarks.result_files import JUDGE, LMMS_SCORE, Toolkit, grades_toolkit, lmms_score
+from scoring.benchmarks.result_files import (
+    JUDGE,
+    LMMS_SCORE,
+    Toolkit,
+    lmms_score,
+    toolkit_of_grades,
+)
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.report import (
     EMPTY_CELLS,
@@ -120,7 +126,7 @@ def holds_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None)
 
 def toolkit_of(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> Toolkit | None:
     """The toolkit that wrote its judge's grades beside the answers; None for another file."""
-    return grades_toolkit(read_records(path, limits, IMAGE_COLUMNS, name, allow_object=True))
+    return toolkit_of_grades(read_records(path, limits, IMAGE_COLUMNS, name, allow_object=True))
 
 
 def grades_for(
