@@ -403,9 +403,8 @@ def _model_error(trouble: Trouble, answer: _Answer) -> ModelError:
         words = f"the model was still loading after {LOADING_SECONDS:g} seconds. Try again later"
     if trouble.reason:
         words = f"{words}. The server says: {trouble.reason!r}"
-    is_interrupted = (
-        trouble.kind in PASSING and trouble.kind != "slow"
-    )  # silence is slow, also after text
+    # a silent server is slow, also after text
+    is_interrupted = trouble.kind in PASSING and trouble.kind != "slow"
     if answer.pieces and is_interrupted:
         return ModelError("cut", words, trouble.status)
     return ModelError(_MODEL_TROUBLES.get(trouble.kind, "down"), words, trouble.status)
