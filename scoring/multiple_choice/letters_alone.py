@@ -36,23 +36,24 @@ def common_answer(prediction: str, options: Mapping[str, str]) -> Clue | None:
     if label[2]:
         is_own = _is_own_content(label, options)
         return Clue(Rule.LABEL, label[1], prediction) if is_own else None
-    if _has_short_option(options, _SIGNED_LETTER):
+    if any(map(_SIGNED_LETTER.match, _short_options(options))):
         return None
     return letter_clue(label[1], prediction, options)
 
 
 def _statement_clue(statement: re.Match[str], options: Mapping[str, str]) -> Clue | None:
     letter = statement[1]
-    if letter not in options or _has_short_option(options, _MAY_BE_LETTER):
+    may_mean_option = any(map(_MAY_BE_LETTER.match, _short_options(options)))
+    if letter not in options or may_mean_option:
         return None
     if statement[2] and not _is_own_content(statement, options):
         return None
     return Clue(Rule.STATEMENT, letter, statement.string)
 
 
-def _has_short_option(options: Mapping[str, str], pattern: re.Pattern[str]) -> bool:
-    """Whether the pattern matches the text of a short option."""
-    return any(pattern.match(text) for text in options.values() if len(text) < _SHORTEST)
+def _short_options(options: Mapping[str, str]) -> list[str]:
+    """The texts of the options that may be a letter with a sign."""
+    return [text for text in options.values() if len(text) < _SHORTEST]
 
 
 def _is_own_content(match: re.Match[str], options: Mapping[str, str]) -> bool:

@@ -582,9 +582,9 @@ def test_images_of_visit_bench_are_fetched_or_told(place):
             raise FetchError("not found")
         return picture()
 
-    first, second = offline_visit_bench(visit_csv(place / "visit.csv"), fetched=fetched).rounds[0](
-        {}
-    )
+    first, second = offline_visit_bench(visit_csv(place / "visit.csv"), fetch_image=fetched).rounds[
+        0
+    ]({})
     assert len(first.load()[0].images) == 1
     with pytest.raises(ValueError, match="not found. Give a folder with --images"):
         second.load()

@@ -170,7 +170,7 @@ def test_a_shared_links_picture_has_the_number_and_the_nearest_bars():
     ],
 )
 def test_published_totals_are_those_of_the_papers(key, rows, best):
-    tables = {"mmt-bench": mmt_bench.published_rows, "visit-bench": visit_bench.published}
+    tables = {"mmt-bench": mmt_bench.published_rows, "visit-bench": visit_bench.published_ratings}
     found = tables[key]()
     first = {"mmt-bench": "Overall", "visit-bench": "Win rate"}[key]
     assert len(found) == rows and max(found, key=lambda row: row.scores[first]).model == best
