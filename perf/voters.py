@@ -111,7 +111,8 @@ class CostMeter:
 async def costs(port: int, pid: int, voters: int, rounds: int) -> Mapping[str, float]:
     """Returns the mean processor time of each act in milliseconds."""
     async with http_client(port) as client:
-        page = Page(client, {"dependencies": (), "components": ()})
+        # an empty page, since only acts are called and no Gradio event
+        page = Page(client, config={"dependencies": (), "components": ()})
         headers = [{"x-forwarded-for": f"13.{number}.1.7"} for number in range(voters)]
         for voter in headers:
             voter["cookie"] = await page.cookie(voter)
@@ -123,7 +124,9 @@ async def costs(port: int, pid: int, voters: int, rounds: int) -> Mapping[str, f
         return meter.milliseconds()
 
 
-def service_for(port: int, voters: int, seconds: float, thinking: Callable[[], float]) -> Service:
+def measured_service(
+    port: int, voters: int, seconds: float, thinking: Callable[[], float]
+) -> Service:
     """Lets so many voters vote for so many seconds, and returns the service that they had."""
     service = Service()
     asyncio.run(use_honestly(port, seconds, service, voters, thinking))
@@ -136,7 +139,7 @@ def main(kind: str = "sqlite", share: float = 1.0, votes: int = VOTES) -> int:
         tempfile.TemporaryDirectory() as name,
         databases(kind, Path(name), ("arena",)) as (address,),
     ):
-        Arena(address, votes).close()
+        Arena(address, votes).close()  # leaves its votes in the database
         server = AppServer(
             Path(name) / "data", DATABASE_URL=address, TRUSTED_HOPS="1", DEMO_BANK="off"
         )
@@ -150,7 +153,7 @@ def main(kind: str = "sqlite", share: float = 1.0, votes: int = VOTES) -> int:
             seconds = share * THINKING_SECONDS
             for voters, low, high in ((THINKERS, 4, 10), (QUICK, 1, 5)):
                 thinking = partial(random.uniform, low, high)
-                service = service_for(server.port, voters, seconds, thinking)
+                service = measured_service(server.port, voters, seconds, thinking)
                 print(
                     f"{voters} voters who think for {low} to {high} s: {service}; "
                     f"{service.votes / seconds:.0f} votes a second",
@@ -158,7 +161,7 @@ def main(kind: str = "sqlite", share: float = 1.0, votes: int = VOTES) -> int:
                 )
                 missed |= service.p95 > TARGET or bool(service.failed)
             seconds = share * HASTY_SECONDS
-            service = service_for(server.port, HASTY, seconds, lambda: 0)
+            service = measured_service(server.port, HASTY, seconds, lambda: 0)
             print(
                 f"{HASTY} voters who do not think: {service}; "
                 f"saturated at {service.votes / seconds:.0f} votes a second"

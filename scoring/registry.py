@@ -36,7 +36,7 @@ from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition_of_answers, edition_
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.predictions import plain_sample
-from scoring.benchmarks.result_files import grades_toolkit, result_file_problem
+from scoring.benchmarks.result_files import result_file_problem, toolkit_of_grades
 from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
@@ -136,13 +136,13 @@ def open_upload(
     label = name or path.name
 
     def file_records() -> Iterator[Record]:
-        return read_records(path, limits, (), label, members=True, digested=IMAGE_COLUMNS)
+        return read_records(path, limits, (), label, allow_object=True, digested=IMAGE_COLUMNS)
 
     first_records = file_records()
     start = next(first_records, None)
     if start is None:
         raise NoAnswersError(_NO_ROWS, label)
-    toolkit = grades_toolkit(chain([start], file_records()))
+    toolkit = toolkit_of_grades(chain([start], file_records()))
     result_problem = result_file_problem(start, label, toolkit)
     first_cells = plain_sample(start)
     has_grades = bool(toolkit and edition_of_table(first_cells) and not has_options(first_cells))
@@ -215,7 +215,7 @@ _QUESTION_COLUMNS = (*_ID_COLUMNS, "question")
 def _count_bare_numbers(path: Path, limits: FileLimits, label: str) -> int:
     """Number of answers in a file, if bare numbers are all their ids and no question stands beside them; else 0."""
     count = 0
-    for record in read_records(path, limits, IMAGE_COLUMNS, label, members=True):
+    for record in read_records(path, limits, IMAGE_COLUMNS, label, allow_object=True):
         row = flat_record(record)
         cells = {column.strip().lower(): str(cell).strip() for column, cell in row.values.items()}
         ids = [cells[column] for column in _ID_COLUMNS if cells.get(column)]
@@ -234,7 +234,7 @@ def answers_any(
     for question_set in sets:
         for question in (*question_set.questions, *question_set.outside):
             known_texts |= {folded(question.id), folded(question.text)}
-    records = read_records(path, limits, IMAGE_COLUMNS, name, members=True)
+    records = read_records(path, limits, IMAGE_COLUMNS, name, allow_object=True)
     for number, record in enumerate(records):
         row = flat_record(record)
         if number == 0 and edition_of_table(row):
@@ -314,7 +314,7 @@ def first_row(
     path: Path, limits: FileLimits, label: str, names: ColumnNames = USUAL_NAMES
 ) -> Record:
     """First row of a file. Raises RowsError, also for a file without rows."""
-    records = read_records(path, limits, IMAGE_COLUMNS, label, members=True)
+    records = read_records(path, limits, IMAGE_COLUMNS, label, allow_object=True)
     start = next(records, None)
     if start is None:
         raise NoAnswersError(_NO_ROWS, label)

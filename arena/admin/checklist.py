@@ -103,17 +103,19 @@ def _people_entries(settings: Settings) -> Iterator[ChecklistEntry]:
         provider = settings.oauth.provider.partition("://")[2]
         yield ChecklistEntry("Login", True, f"with {provider}.")
     else:
-        details = "none. Voters are known only by a cookie. Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: "
-        yield ChecklistEntry("Login", False, f"{details}true on a Space (docs/host.md).")
+        details = (
+            "none. Voters are known only by a cookie. Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or "
+            "hf_oauth: true on a Space (docs/host.md)."
+        )
+        yield ChecklistEntry("Login", False, details)
     if settings.operators:
         yield ChecklistEntry("Operators", True, f"{', '.join(sorted(settings.operators))}.")
     else:
         details = (
             "none by name. The link printed at start opens this page in one browser for a day. "
+            "Set up a login, and name them in OPERATORS."
         )
-        yield ChecklistEntry(
-            "Operators", False, f"{details}Set up a login, and name them in OPERATORS."
-        )
+        yield ChecklistEntry("Operators", False, details)
     campaigns = settings.counts.campaigns
     if campaigns:
         yield ChecklistEntry("Counted campaigns", True, f"{', '.join(campaigns)}.")

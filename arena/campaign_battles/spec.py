@@ -21,7 +21,9 @@ class Stop(SpecPart):
     votes: Annotated[int, whole(1, 10**7)]
     """The number of votes that count."""
     settled: Annotated[float, number(0.0001, 0.5)] | None = None
-    """Every two neighbours are settled, with at most this probability of a false order, at any number of looks."""
+    """The campaign ends once all neighbours on the board are settled. This is the highest probability that any of these
+    orders is false, however often one looks.
+    """
     width: Annotated[float, number(0.1, 10_000)] | None = None
     """The mean half width of the models' 95% intervals, in rating points."""
 
@@ -49,9 +51,9 @@ class BattleSpec(CampaignSpec):
     overlap_per_tuple: Annotated[int, whole(2, 100)] = 5
     design: Design = "balanced"
     tuples: Annotated[int, whole(1, 10**7)] | None = None
-    """The number of tuples, drawn uniformly from all; None: all."""
+    """The number of tuples to draw, uniformly from all; None: all."""
     fixed: tuple[FixedTuple, ...] = Field(default=(), strict=False)
-    """The tuples of the design `fixed`."""
+    """The tuples themselves, in the design `fixed`."""
     stop: Stop
 
     def mistake(self) -> str:
@@ -77,5 +79,5 @@ _RUNNING_SPECS = select(CAMPAIGN.c.spec).where(
 
 
 def closed_sources(connection: Connection) -> frozenset[str]:
-    """Returns the sources with boards, counts and votes closed to the public while a campaign on them is running."""
+    """Returns the sources of running campaigns; their boards, counts and votes are hidden from the public."""
     return frozenset(json.loads(spec)["source"] for spec in connection.scalars(_RUNNING_SPECS))

@@ -57,16 +57,16 @@ class CountedVoters(NamedTuple):
     """The voters and seats that count by a rule; the last place of an array is for unknown voters and seats."""
 
     until: npt.NDArray[np.int64] | None
-    """The time, by voter id in microseconds since 1970, until which votes outside campaigns count; None: all do."""
+    """By voter id, the time in microseconds since 1970 until which votes outside campaigns count; None: all do."""
     seats: npt.NDArray[np.bool_]
     """Whether the votes of a seat count, by its id."""
 
     def mask(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
-        """Returns the mask of the votes cast here that count."""
+        """Returns the mask of the votes that count, of votes cast in this arena, not imported."""
         seat = values(votes, "seat")
         in_seat = self.seats.take(seat, mode="clip")
         if self.until is None:
-            return in_seat
+            return in_seat  # votes without a seat too: no list rejects NO_SEAT
         until = self.until.take(values(votes, "voter"), mode="clip")
         return np.where(seat == NO_SEAT, values(votes, "voted_at") <= until, in_seat)
 
@@ -113,6 +113,8 @@ _LOGGED_IN = _logged_in_query()
 
 def eligibility_version(connection: Connection, counted: CountSettings) -> tuple[int, ...]:
     """Returns numbers that change whenever somebody's votes begin or stop counting."""
+    # A new row shows in its table's number, a confirmation or rejection in the counter CONFIRMATIONS. On everyone's
+    # board new persons and seats count at once, so only the counter matters.
     tables = () if counted.rule == "everyone" else (PERSON, ADOPTION, SEAT)
     numbers = [connection.scalar(select(func.count()).select_from(table)) or 0 for table in tables]
     return (counter(connection, CONFIRMATIONS), *numbers)
@@ -155,10 +157,12 @@ def make_official(connection: Connection, voters: str) -> bool:
     return result.rowcount > 0
 
 
-def choose_first_official(database: Database, counted: CountSettings, on_new: BoardVoters) -> None:
-    """Stores the board that opens first, at the first start: the board that COUNTS names, else `on_new`."""
+def choose_first_official(
+    database: Database, counted: CountSettings, default_voters: BoardVoters
+) -> None:
+    """Stores the board that opens first, at the first start: the board that COUNTS names, else `default_voters`."""
     with database.write() as connection:
         take_turn(connection, OFFICIAL)
         if connection.scalar(select(OFFICIAL.c.id)) is None:
-            first = counted.official or on_new
+            first = counted.official or default_voters
             connection.execute(insert(OFFICIAL).values(id=1, voters=first, since=now()))

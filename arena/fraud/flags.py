@@ -79,7 +79,7 @@ _WEAK_WEIGHT = 1
 _EXCLUDING_WEIGHT = 2
 """The weight of reasons that excludes a voter: one that is not weak, or two that are."""
 _MODEL_LIMIT = 2**20
-"""A number above that of all models."""
+"""More than any model's id: the base of the codes in `VoterMarks.crowd_pairs`."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,10 @@ class CrowdVotes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class VoterMarks:
-    """The voters who count, and the flagged ones, by a rule."""
+    """The voters who count, and the flagged ones, by a rule.
+
+    Masks are of votes cast in this arena, not imported.
+    """
 
     counted: CountedVoters
     is_flagged: npt.NDArray[np.bool_]
@@ -147,26 +150,27 @@ class VoterMarks:
     """The voters and models with votes like a crowd's, coded as voter * _MODEL_LIMIT + model."""
 
     def counted_mask(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
-        """Returns the mask of the votes cast here that count."""
+        """Returns the mask of the votes that count."""
         return self.counted.mask(votes)
 
     def flagged_mask(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
-        """Returns the mask of the votes cast here by flagged voters."""
+        """Returns the mask of the votes by flagged voters."""
         return self.is_flagged.take(values(votes, "voter"), mode="clip")
 
     def crowd_votes(self, votes: pd.DataFrame) -> CrowdVotes:
-        """Returns the votes cast here that look like a crowd's, except those of flagged voters."""
-        models = np.zeros(len(votes), np.int64)
+        """Returns the votes that look like a crowd's, except those of flagged voters and ties, which help no model."""
+        crowd_models = np.zeros(len(votes), np.int64)
         if len(self.crowd_pairs):
             voter = values(votes, "voter")
-            is_suspect = np.isin(voter, self.crowd_pairs // _MODEL_LIMIT)
-            is_suspect &= ~values(votes, "tied") & ~self.flagged_mask(votes)
-            for side in ("winner", "loser"):
-                model = values(votes, side)[is_suspect].astype(np.int64)
-                pair = voter[is_suspect] * _MODEL_LIMIT + model
+            crowd_voters = self.crowd_pairs // _MODEL_LIMIT
+            is_left_out = values(votes, "tied") | self.flagged_mask(votes)
+            places = np.flatnonzero(np.isin(voter, crowd_voters) & ~is_left_out)
+            for side in ("winner", "loser"):  # where both are a crowd's, the loser is noted
+                model = values(votes, side)[places].astype(np.int64)
+                pair = voter[places] * _MODEL_LIMIT + model
                 is_like_crowd = np.isin(pair, self.crowd_pairs)
-                models[is_suspect] = np.where(is_like_crowd, model, models[is_suspect])
-        return CrowdVotes(models > 0, models)
+                crowd_models[places[is_like_crowd]] = model[is_like_crowd]
+        return CrowdVotes(crowd_models > 0, crowd_models)
 
 
 def voter_marks(connection: Connection, counted: CountSettings) -> VoterMarks:
@@ -241,31 +245,35 @@ class FlagService:
 
     def _find_flags(self, connection: Connection, votes: pd.DataFrame) -> Iterator[Flag]:
         """Yields the flags that all votes raise, their strengths to three decimals."""
-        votes = rows_of(votes, voter_marks(connection, self._counted).counted_mask(votes))
-        is_decided = (values(votes, "outside") == 0) & ~values(votes, "tied")
-        votes = rows_of(votes, is_decided)
+        counted = rows_of(votes, voter_marks(connection, self._counted).counted_mask(votes))
+        is_decided = (values(counted, "outside") == 0) & ~values(counted, "tied")
+        decided = rows_of(counted, is_decided)
         check_sources = connection.scalars(_CHECK_SOURCES).all()
-        is_check = np.isin(values(votes, "source"), check_sources)
-        checks = rows_of(votes, is_check)
-        votes = rows_of(votes, ~is_check)
-        votes = votes.take(np.argsort(values(votes, "voted_at"), kind="stable"))
+        is_check = np.isin(values(decided, "source"), check_sources)
+        checks = rows_of(decided, is_check)
+        no_checks = rows_of(decided, ~is_check)
+        # The evidence of patterns is summed up choice by choice, in the order of time.
+        in_order = no_checks.take(np.argsort(values(no_checks, "voted_at"), kind="stable"))
         flags = itertools.chain(
-            self._pattern_flags(connection, votes),
-            self._habit_flags(connection, votes, checks),
+            self._pattern_flags(connection, in_order),
+            self._habit_flags(connection, in_order, checks),
         )
         for flag in flags:
             yield flag._replace(strength=round(flag.strength, 3))
 
     def _pattern_flags(self, connection: Connection, votes: pd.DataFrame) -> Iterator[Flag]:
-        """Yields the flags of a review; a model is another one on each board."""
+        """Yields the flags of a review, in which each pair of board and model is a model of its own."""
         winner = values(votes, "winner").astype(np.int64)
         loser = values(votes, "loser").astype(np.int64)
-        models = int(max(winner.max(initial=0), loser.max(initial=0))) + 1
-        board = 2 * (values(votes, "source").astype(np.int64) - LIVE_ITEM) + values(votes, "multi")
-        codes, place = np.unique(
-            [board * models + winner, board * models + loser], return_inverse=True
-        )
-        won, lost = place.reshape(2, -1)
+        model_limit = int(max(winner.max(initial=0), loser.max(initial=0))) + 1
+        source = values(votes, "source").astype(np.int64) - LIVE_ITEM  # from 0 up: it is the lowest
+        board = 2 * source + values(votes, "multi")
+        won_codes = board * model_limit + winner
+        lost_codes = board * model_limit + loser
+        # The review numbers its models from 0 up, without gaps: by their places among the codes.
+        codes = np.unique([won_codes, lost_codes])
+        won = np.searchsorted(codes, won_codes)
+        lost = np.searchsorted(codes, lost_codes)
         chose_a = values(votes, "left")
         choices = VoterChoices(
             a=np.where(chose_a, won, lost),
@@ -274,7 +282,7 @@ class FlagService:
             voter=values(votes, "voter"),
         )
         for flag in review(choices, len(codes), _cohorts(connection)):
-            model = None if flag.model is None else int(codes[flag.model] % models)
+            model = None if flag.model is None else int(codes[flag.model] % model_limit)
             yield flag._replace(model=model)
 
     def _habit_flags(
@@ -283,11 +291,11 @@ class FlagService:
         """Yields the flags of habits, from votes and from votes on check items."""
         yield from one_sided_flags(values(votes, "voter"), values(votes, "left"))
         self._count_words(connection)
-        stored = rows_of(votes, values(votes, "answer_a") > 0)
-        words_a = self._words[values(stored, "answer_a")]
-        words_b = self._words[values(stored, "answer_b")]
-        seconds = values(stored, "milliseconds") / 1000
-        yield from hasty_flags(values(stored, "voter"), seconds, words_a + words_b)
+        with_answers = rows_of(votes, values(votes, "answer_a") > 0)  # not live
+        words_a = self._words[values(with_answers, "answer_a")]
+        words_b = self._words[values(with_answers, "answer_b")]
+        seconds = values(with_answers, "milliseconds") / 1000
+        yield from hasty_flags(values(with_answers, "voter"), seconds, words_a + words_b)
         unrelated = connection.scalar(select(MODEL.c.id).where(MODEL.c.name == UNRELATED))
         is_wrong = values(checks, "winner") == unrelated
         yield from inattentive_flags(values(checks, "voter"), is_wrong)

@@ -97,11 +97,14 @@ def _read_card(
         value = repr(kind[:60]) if "kind" in table else "missing"
         raise CatalogueError(f"{where}: kind is {value}. It must be one of {', '.join(KINDS)}.")
     schema = KINDS[kind].table
+    folder = path.absolute().parent  # paths in a table are relative to its file
     try:
-        validated = schema.model_validate(table, context=path.absolute().parent)
+        validated = schema.model_validate(table, context=folder)
     except ValidationError as error:
-        unknown = f"isn't a key of a model of kind {kind}. Keys: {', '.join(schema.model_fields)}."
-        raise CatalogueError(f"{where}: {one_line(error, unknown)}") from None
+        unknown_key = (
+            f"isn't a key of a model of kind {kind}. Keys: {', '.join(schema.model_fields)}."
+        )
+        raise CatalogueError(f"{where}: {one_line(error, unknown=unknown_key)}") from None
     try:
         return validated.card(secret)
     except EndpointError as error:

@@ -6,8 +6,8 @@ from arena.types import Conversation, Generation, ModelCard, ModelError, Price, 
 
 ATTEMPTS = 3
 """Attempts at a request; none after the first word of its answer."""
-WHOLE = 10
-"""The most time of a whole answer, as a multiple of the card's time-out."""
+WHOLE_ANSWER_TIMEOUTS = 10
+"""The most time of a whole answer, as a multiple of the card's time-out; errors say "ten times"."""
 _PER_TURN = 16
 """The tokens that a chat template may put around a message."""
 

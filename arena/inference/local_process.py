@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 import psutil
 
-from arena.inference.limits import WHOLE, check_limits, cost
+from arena.inference.limits import WHOLE_ANSWER_TIMEOUTS, check_limits, cost
 from arena.inference.weights import weights_folder
 from arena.io.strict_json import storable
 from arena.types import (
@@ -329,7 +329,7 @@ class ProcessPool:
 
     async def worker(self, card: ModelCard) -> Worker:
         """Returns a card's process; waits while all others are busy. Raises ModelError ("slow", "down" once closed)."""
-        deadline = time.monotonic() + WHOLE * card.timeout
+        deadline = time.monotonic() + WHOLE_ANSWER_TIMEOUTS * card.timeout
         while (worker := self._worker_for(card)) is None:
             if time.monotonic() > deadline:
                 raise ModelError("slow", "all models on this machine are busy")
@@ -424,7 +424,8 @@ class LocalVLM(_ProcessModel):
         async with self._batch([turns], settings, note) as request:
             while (message := await request.get(deadline))["kind"] != "end":
                 if message["kind"] == "started":  # Loading and queueing don't count.
-                    deadline = asyncio.get_running_loop().time() + WHOLE * self.card.timeout
+                    most_seconds = WHOLE_ANSWER_TIMEOUTS * self.card.timeout
+                    deadline = asyncio.get_running_loop().time() + most_seconds
                 elif message["text"]:
                     yield storable(message["text"])
 

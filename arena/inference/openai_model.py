@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from arena.inference.base import CardTable, ModelKind, Stripped, Text
 from arena.inference.endpoint import Endpoint, EndpointError, KeyRedaction
-from arena.inference.limits import ATTEMPTS, WHOLE, check_limits, cost, most_usage
+from arena.inference.limits import ATTEMPTS, WHOLE_ANSWER_TIMEOUTS, check_limits, cost, most_usage
 from arena.inference.messages import Message, ending, read_message
 from arena.inference.openai_client import Call, OpenAIClient, data_url
 from arena.inference.trouble import PASSING, Retries, Tokens, Trouble, token_counts
@@ -92,7 +92,10 @@ class ApiTable(CardTable, frozen=True):
     ] = ""
 
     def other_fields(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
-        """Returns the address and the key. Raises EndpointError."""
+        """Returns the address and the key. Raises EndpointError.
+
+        `secret` returns the key in a variable; for VISITOR, the operator's own if nobody else visits, else none.
+        """
         key = secret(self.key_from) if self.key_from else Secret("")
         is_visitors = self.key_from == VISITOR
         if is_visitors and not _ROUTER_ADDRESS.fullmatch(self.address):
@@ -113,7 +116,7 @@ class _Channel:
         """The first half of a surrogate pair; the second half may come with the next piece."""
 
     def take(self, piece: str) -> str:
-        """Returns the next text, except an end that may become the key."""
+        """Returns the next text, but withholds its end if that may be the beginning of the key."""
         text = self._half + piece
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
         return self._redaction.take(storable(text.removesuffix(self._half)))
@@ -133,8 +136,10 @@ class _Answer(Call):
         """The length of its text and refusal."""
         self.finish = ""
         """The finish reason; "" before the end."""
-        self.is_over = False
-        """Whether the last piece was an end without text, since some servers name an end with each piece."""
+        self.ended_without_text = False
+        """Whether the last event was an end without text. An end with text may not be the last: some servers name an
+        end in every event.
+        """
         self.tokens: Tokens | None = None
         """The tokens so far, by the server's own count."""
         self._text = _Channel(endpoint)
@@ -151,11 +156,16 @@ class _Answer(Call):
         return (bool(self.finish) or self.is_done) and ending(self.finish) != "failed"
 
     @property
+    def has_named_end(self) -> bool:
+        """Whether the answer is whole and has a finish reason."""
+        return bool(self.finish) and self.is_whole
+
+    @property
     def is_cut(self) -> bool:
         return ending(self.finish) == "cut"
 
     def take(self, event: Mapping[str, Any]) -> Iterator[str]:
-        """Yields the new text and thinking of an event, except an end that may become the key. Raises Trouble."""
+        """Yields the new text and thinking of an event, as `_Channel.take` does. Raises Trouble."""
         self.tokens = token_counts(event.get("usage")) or self.tokens
         choice = _choice(event.get("choices"))
         if choice is None:
@@ -165,7 +175,7 @@ class _Answer(Call):
         completion = {"content": choice.get("text")}  # the form of servers without chat
         message = read_message(choice.get("delta") or choice.get("message") or completion)
         self._has_calls = self._has_calls or message.has_calls
-        self.is_over = bool(finish) and not message.text
+        self.ended_without_text = bool(finish) and not message.text
         yield from self._pieces(message)
 
     def _pieces(self, message: Message) -> Iterator[str]:
@@ -259,7 +269,10 @@ class ApiVLM:
     async def stream(
         self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
-        """Yields the answer in pieces, as in `VLM.stream`; retries only before the first word."""
+        """Yields the answer in pieces, as in `VLM.stream`; retries only before the first word.
+
+        A try without the fields that a server refuses, or after it has loaded its model, is no further attempt.
+        """
         check_limits(self.card, turns)
         await self._client.open()
         clock = asyncio.get_running_loop().time
@@ -274,7 +287,7 @@ class ApiVLM:
                 return
             except Trouble as error:
                 trouble = error
-            finally:
+            finally:  # an answer, a trouble and a reader that has gone away all cost
                 if answer.is_sent:
                     note(self._usage(turns, settings, answer))
             if self._drop_field(trouble):
@@ -283,7 +296,7 @@ class ApiVLM:
             is_loading = trouble.kind == "loading" and not answer.pieces
             if is_loading and clock() < loaded_by:
                 yield Loading()
-                await asyncio.sleep(_RETRIES.wait(attempt, trouble.wait))
+                await asyncio.sleep(_RETRIES.seconds_to_wait(attempt, trouble.wait))
                 continue
             is_final = bool(answer.pieces) or trouble.kind in ("slow", "loading")
             if is_final or not await _RETRIES.wait_to_retry(attempt, trouble):
@@ -315,7 +328,8 @@ class ApiVLM:
     ) -> AsyncGenerator[str, None]:
         """Yields the pieces of one attempt. Raises Trouble, and ModelError for an answer that cannot be used."""
         content = await asyncio.to_thread(self._body, turns, settings)
-        deadline = asyncio.get_running_loop().time() + WHOLE * self.card.timeout
+        most_seconds = WHOLE_ANSWER_TIMEOUTS * self.card.timeout
+        deadline = asyncio.get_running_loop().time() + most_seconds
         try:
             try:
                 async with aclosing(self._client.stream(content, answer)) as events:
@@ -323,7 +337,7 @@ class ApiVLM:
                         for piece in answer.take(event):
                             yield piece
             except Trouble:
-                if not (answer.pieces and answer.finish and answer.is_whole):
+                if not (answer.pieces and answer.has_named_end):
                     raise  # A failure after the end only concerns the token counts.
             for piece in answer.last_pieces():
                 yield piece
@@ -334,12 +348,13 @@ class ApiVLM:
         self, events: AsyncGenerator[Mapping[str, Any], None], deadline: float, answer: _Answer
     ) -> Mapping[str, Any] | None:
         """Returns the next event, None after the last; a server that only keeps the connection open is slow."""
-        patience = _COUNT_SECONDS if answer.is_over else self.card.timeout
+        patience = _COUNT_SECONDS if answer.ended_without_text else self.card.timeout
         patience_end = asyncio.get_running_loop().time() + patience
         try:
             async with asyncio.timeout_at(min(deadline, patience_end)):
                 return await anext(events, None)
         except TimeoutError as error:
+            # ten: WHOLE_ANSWER_TIMEOUTS in a word
             limit = f"{self.card.timeout:g} seconds, or didn't finish within ten times that"
             raise Trouble("slow", f"the server was silent for {limit}") from error
 
@@ -374,7 +389,8 @@ class ApiVLM:
             tokens = Tokens(most_usage(self.card, turns, settings).prompt, 0)
         completion = tokens.completion
         if answer.tokens is None or not answer.finish:
-            # Servers count before the end too, or not at all. A token is at least a piece, and about 4 characters.
+            # Servers count before the end too, or not at all. A piece has at least one token, and a token has about 4
+            # characters.
             completion = max(completion, answer.pieces, answer.characters // 4)
         spent = cost(self.card.price, tokens.prompt, completion)
         return Usage(tokens.prompt, completion, spent, answer.is_cut)
@@ -387,7 +403,9 @@ def _model_error(trouble: Trouble, answer: _Answer) -> ModelError:
         words = f"the model was still loading after {LOADING_SECONDS:g} seconds. Try again later"
     if trouble.reason:
         words = f"{words}. The server says: {trouble.reason!r}"
-    if answer.pieces and trouble.kind in PASSING - {"slow"}:
+    # a silent server is slow, also after text
+    is_interrupted = trouble.kind in PASSING and trouble.kind != "slow"
+    if answer.pieces and is_interrupted:
         return ModelError("cut", words, trouble.status)
     return ModelError(_MODEL_TROUBLES.get(trouble.kind, "down"), words, trouble.status)
 

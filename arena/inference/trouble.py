@@ -83,7 +83,7 @@ class Retries:
     patience: float = 120.0
     """The most seconds to wait, even if the server asks for more."""
 
-    def wait(self, attempt: int, requested: float | None) -> float:
+    def seconds_to_wait(self, attempt: int, requested: float | None) -> float:
         """Returns the seconds to wait after an attempt (from 1), with jitter, so that calls don't retry together."""
         if requested is not None:
             return min(requested, self.patience) + self.backoff * random.uniform(0.0, 0.5)
@@ -93,7 +93,7 @@ class Retries:
         """Waits before the next attempt; returns False if there is none."""
         if trouble.kind not in PASSING or attempt >= self.attempts:
             return False
-        await asyncio.sleep(self.wait(attempt, trouble.wait))
+        await asyncio.sleep(self.seconds_to_wait(attempt, trouble.wait))
         return True
 
 

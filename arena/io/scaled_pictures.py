@@ -44,7 +44,7 @@ class ScaledPictures:
         folder.mkdir(parents=True, exist_ok=True)
         self._bytes = sum(file.stat().st_size for file in folder.iterdir())
         self._turns = BoundedSemaphore(AT_ONCE)
-        self._sizes: Cache[tuple[int, int] | None] = Cache(10_000, 86_400)
+        self._sizes: Cache[tuple[int, int] | None] = Cache(most=10_000, seconds=86_400)
 
     def size(self, sha256: str) -> tuple[int, int] | None:
         """Returns width and height of a stored picture in pixels; None if it is not in the store."""
@@ -117,8 +117,8 @@ def scaled_picture(original: bytes, width: int) -> bytes:
         "RGB", (width, width)
     )  # a JPEG is decoded at a fraction of its size, which is faster
     image = picture.convert("RGB")
+    image.thumbnail((width, MOST_HEIGHT * width), Image.Resampling.LANCZOS)
     while True:
-        image.thumbnail((width, MOST_HEIGHT * width), Image.Resampling.LANCZOS)
         for quality in _QUALITIES:
             stream = io.BytesIO()
             image.save(stream, "WEBP", quality=quality, method=4)

@@ -23,9 +23,9 @@ class FileLimits:
     bytes: int | None
     rows: int | None
     cell: int = 1_000_000
-    """Characters in one cell or JSON string; columns that the caller skips may be longer, without line breaks."""
+    """Characters in one cell or JSON string; cells of one line in a skipped column have the limit `line`."""
     line: int = 64_000_000
-    """Bytes in one line, and characters in one skipped cell."""
+    """Bytes in one line, and characters in one such cell."""
     columns: int = 1_000
     values: int | None = None
     """Cells in all, or commas and opening brackets of JSON; in memory, some take thirty times their bytes."""
@@ -134,9 +134,13 @@ def _check_storable(text: str) -> None:
         ) from error
 
 
+# Quantifiers are possessive (*+, ++, ?+): they take linear time on any text.
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+"""A JSON string."""
 _BRACKET = re.compile(rf'[^"\[\]{{}}]*+(?:{_STRING}[^"\[\]{{}}]*+)*+([\[\]{{}}])', re.DOTALL)
+"""The text up to a bracket outside of strings; group 1: the bracket."""
 _TOKEN = re.compile(rf'({_STRING}|[\[\]{{}}]|[^\s",:\[\]{{}}]++)(\s*+:)?+')
+"""Group 1: a string, bracket, number or word; group 2: the colon after it, which makes it a key."""
 
 
 def _parse_integer(literal: str) -> int:
@@ -188,14 +192,16 @@ def decode(text: str, limits: FileLimits) -> JSON:
     try:
         return _DECODER.decode(text.rstrip())
     except json.JSONDecodeError as error:
-        is_cut = error.msg.startswith("Unterminated string")  # it holds no line break
+        # The decoder points at the start of a string without an end, but what is missing is at the end of the text. The
+        # row is the same, since a string has no line breaks.
+        is_cut = error.msg.startswith("Unterminated string")
         place = len(text.rstrip()) if is_cut else error.pos
         character = place - text.rfind("\n", 0, place)
         problem = _syntax_problem(text[place:].strip(), character)
         raise RowsError(problem, row=error.lineno) from error
     except RowsError:
         _raise_with_row(text)
-        raise
+        raise  # if no token alone is at fault
 
 
 def _syntax_problem(rest: str, character: int) -> str:
@@ -216,16 +222,22 @@ def places(value: JSON, text: str, member: str | None = None) -> Iterator[int]:
     With `member`, which names a list in the object, yields the positions of the objects in that list.
     """
     if not isinstance(value, dict):
-        yield from (bracket.place for bracket in _opening_brackets(text) if bracket.depth == 2)
+        yield from _bracket_places(text, depth=2)  # 1: the list, 2: its objects
     elif member is None:
         yield from _member_places(text)
     else:
         starts = [*_member_places(text), len(text)]
         index = list(value).index(member)
-        span = range(starts[index], starts[index + 1])
-        for bracket in _opening_brackets(text):
-            if bracket.depth == 3 and bracket.place in span:
-                yield bracket.place
+        member_places = range(starts[index], starts[index + 1])
+        # 1: the object, 2: its lists, 3: their objects
+        for place in _bracket_places(text, depth=3):
+            if place in member_places:
+                yield place
+
+
+def _bracket_places(text: str, depth: int) -> Iterator[int]:
+    """Yields the positions of the opening brackets at a depth; 1: the outermost."""
+    return (bracket.place for bracket in _opening_brackets(text) if bracket.depth == depth)
 
 
 def _member_places(text: str) -> Iterator[int]:
@@ -265,15 +277,16 @@ def _raise_with_row(text: str) -> None:
 
     The decoder's functions for them don't learn where they are, so the text is read again token by token.
     """
-    open_objects: list[dict[str, JSON]] = []
+    open_brackets: list[dict[str, JSON]] = []
+    """The members so far of each object that is open; a list's stay empty."""
     for token in _TOKEN.finditer(text):
         try:
             if token[1] in "[{":
-                open_objects.append({})
+                open_brackets.append({})
             elif token[1] in "]}":
-                open_objects.pop()
+                open_brackets.pop()
             elif token[2]:
-                _add_member(open_objects[-1], json.loads(token[1]))
+                _add_member(open_brackets[-1], json.loads(token[1]))
             else:
                 _DECODER.decode(token[1])
         except RowsError as error:

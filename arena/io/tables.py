@@ -96,16 +96,19 @@ def read_records(
     limits: FileLimits = PAGE,
     skip: Collection[str] = (),
     name: str | None = None,
-    members: bool = False,
+    allow_object: bool = False,
     digested: Collection[str] = (),
 ) -> Iterator[Record]:
     """Yields the records of a .json (a list of objects), .jsonl, .ndjson, .csv, .tsv, .xlsx or .parquet file.
 
     Cells of tables are `str` exactly as written, "" if empty; those of Parquet have their types. Columns in `skip` are
     left out without checks; long cells of those in `digested` become digests. `name` is the uploader's name for the
-    file. With `members`, a .json may also be one object: its records are the objects in one of its `LISTS`, with the
-    "model" beside that list; without such a list they are its members, with the columns `KEY` and `VALUE`. Raises
-    RowsError, maybe after some records; take `list()` of them where a file must be read whole or not at all.
+    file. Raises RowsError, maybe after some records; take `list()` of them where a file must be read whole or not at
+    all.
+
+    With `allow_object`, a .json may also be one object. If one of its `LISTS` is a list of objects, these are the
+    records, each with the "model" that the file names beside the list. Otherwise each member of the file's object is
+    a record, with the columns `KEY` and `VALUE`.
     """
     with _open_file(path, limits, name) as file:
         suffix = (Path(name or "").suffix or path.suffix).lower()
@@ -121,7 +124,9 @@ def read_records(
             _check_values(_count_value_signs(file), limits)
         omitted = _OmittedColumns(frozenset(skip), frozenset(digested))
         cells = 0
-        for count, record in enumerate(_records(file, suffix, limits, omitted, members), start=1):
+        for count, record in enumerate(
+            _records(file, suffix, limits, omitted, allow_object), start=1
+        ):
             if limits.rows is not None and count > limits.rows:
                 problem = f"The file has over {limits.rows:,} records. Split it."
                 raise RowsError(problem, row=record.row)
@@ -224,23 +229,33 @@ def _refuse_binary(file: BinaryIO, suffix: str) -> None:
 
 def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> None:
     """Raises RowsError for a text file that certainly has more records, after a fast count without checks."""
-    row = 0
-    has_more = False
+    row = None
     lines = _raw_lines(file, limits)
     if suffix in _LINE_SUFFIXES:
-        _skip(lines, rows)
-        row = rows + 1
-        has_more = bool(next(lines, b"").strip())
+        row = _row_after_lines(lines, rows)
     elif suffix in _CSV_SUFFIXES:
         # bytes as Latin-1, since only delimiters, quotes and line ends matter here
         table = CsvReader((line.decode("latin-1") for line in lines), limits, suffix)
-        with contextlib.suppress(csv.Error):
-            _skip(table, 1 + rows)
-            row = table.line_num + 1
-            has_more = bool(next(table, ()))
+        row = _row_after_records(table, rows)
     file.seek(0)
-    if has_more:
+    if row is not None:
         raise RowsError(f"The file has over {rows:,} records. Split it.", row=row)
+
+
+def _row_after_lines(lines: Iterator[bytes], count: int) -> int | None:
+    """Returns the row of the line that follows `count` lines; None if it is empty or there is none."""
+    _skip(lines, count)
+    return count + 1 if next(lines, b"").strip() else None
+
+
+def _row_after_records(table: CsvReader, count: int) -> int | None:
+    """Returns the row on which the record that follows `count` records starts; None if it is empty or there is none."""
+    try:
+        _skip(table, 1 + count)  # 1: the header
+        row = table.line_num + 1
+        return row if next(table, ()) else None
+    except csv.Error:
+        return None  # the reader of the records reports it
 
 
 def _skip(iterator: Iterator[Any], count: int) -> None:
@@ -269,10 +284,10 @@ def _raw_lines(file: BinaryIO, limits: FileLimits) -> Iterator[bytes]:
 
 
 def _records(
-    file: BinaryIO, suffix: str, limits: FileLimits, omitted: _OmittedColumns, members: bool
+    file: BinaryIO, suffix: str, limits: FileLimits, omitted: _OmittedColumns, allow_object: bool
 ) -> Iterator[Record]:
     if suffix == ".json":
-        return _json_records(_decode_text(file.read(), file), limits, omitted, members)
+        return _json_records(_decode_text(file.read(), file), limits, omitted, allow_object)
     if suffix in _LINE_SUFFIXES:
         return _line_records(_lines(file, limits), limits, omitted)
     if suffix == ".xlsx":
@@ -317,47 +332,52 @@ def _lines(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
                 f"The line has over {limits.line:,} bytes. Break the file into lines.",
                 row=row,
             )
-        is_plain = row > 1 and raw.isascii()
-        yield raw.decode() if is_plain else _decode_text(raw, file, row)
+        # most lines are ASCII, which needs no further look
+        yield raw.decode() if raw.isascii() else _decode_text(raw, file, row)
 
 
 def _checked_record(
     row: int, values: Mapping[str, JSON], limits: FileLimits, omitted: _OmittedColumns | None = None
 ) -> Record:
     """Returns a record without skipped columns, after checking its values. Raises RowsError."""
-    if len(values) > limits.columns:
-        raise RowsError(
-            f"The file has {len(values):,} columns, more than {limits.columns:,}. Delete some.",
-            row=row,
-        )
+    _check_width(row, len(values), limits)
     remaining = omitted.apply_to(values) if omitted else values
-    for column, value in remaining.items():
-        try:
-            check_strings(value, limits)
-        except RowsError as error:
-            raise error.at(row=row, column=column) from error
+    _check_cells(row, remaining, limits)
     return Record(row, remaining)
 
 
+def _check_width(row: int, columns: int, limits: FileLimits) -> None:
+    if columns > limits.columns:
+        raise RowsError(
+            f"The file has {columns:,} columns, more than {limits.columns:,}. Delete some.",
+            row=row,
+        )
+
+
+def _check_cells(row: int, cells: Mapping[str, JSON], limits: FileLimits) -> None:
+    """Raises RowsError for the first cell that cannot be stored; `cells`: by column."""
+    for column, cell in cells.items():
+        try:
+            check_strings(cell, limits)
+        except RowsError as error:
+            raise error.at(row=row, column=column) from error
+
+
 def _json_records(
-    text: str, limits: FileLimits, omitted: _OmittedColumns, members: bool
+    text: str, limits: FileLimits, omitted: _OmittedColumns, allow_object: bool
 ) -> Iterator[Record]:
     """Yields the objects of a JSON list, or the members of a JSON object, each with the row on which it starts."""
     value = decode(text, limits)
-    records = value
-    starts = places(value, text)
-    if isinstance(value, dict) and members:
-        lists = [name for name in LISTS if _is_list_of_objects(value.get(name))]
-        if len(lists) > 1:
-            names = " and ".join(map(repr, lists))
-            raise RowsError(
-                f"Expected one list of records, found {names}. Keep one of them.", row=1
-            )
-        if lists:
-            records = _with_model(value, lists[0])
-            starts = places(value, text, lists[0])
-        else:
-            records = [_member_record(key, member) for key, member in value.items()]
+    records: JSON
+    if not isinstance(value, dict) or not allow_object:
+        records = value
+        starts = places(value, text)
+    elif (name := _list_of_records(value)) is not None:
+        records = _with_model(value, name)
+        starts = places(value, text, name)
+    else:
+        records = [_member_record(key, member) for key, member in value.items()]
+        starts = places(value, text)
     if not isinstance(records, list):
         raise RowsError(
             "The file must be a list of objects, [{...}, {...}]. Wrap the records in one.", row=1
@@ -371,6 +391,15 @@ def _json_records(
         row += text.count("\n", counted_to, start)
         counted_to = start
         yield _checked_record(row, record, limits, omitted)
+
+
+def _list_of_records(value: Mapping[str, JSON]) -> str | None:
+    """Returns the name of the list of records in an object; None if it has none. Raises RowsError for several."""
+    names = [name for name in LISTS if _is_list_of_objects(value.get(name))]
+    if len(names) > 1:
+        listed = " and ".join(map(repr, names))
+        raise RowsError(f"Expected one list of records, found {listed}. Keep one of them.", row=1)
+    return names[0] if names else None
 
 
 def _is_list_of_objects(value: JSON) -> bool:
@@ -438,7 +467,9 @@ def _table_records(
 def _check_header(header: list[str], limits: FileLimits, row: int) -> None:
     if not header:
         raise RowsError("The file has no header. Write the columns' names above the data.", row=row)
-    _checked_record(row, {name: name for name in header}, limits)
+    names = {name: name for name in header}
+    _check_width(row, len(names), limits)
+    _check_cells(row, names, limits)
     is_title = bool(header[0]) and len(header) > 1 and not any(header[1:])
     if is_title:
         raise RowsError(
@@ -463,8 +494,8 @@ def _bounded_rows(
 ) -> Iterator[tuple[int, Any]]:
     """Yields the rows of a file, which a reader reads in a bounded process of its own."""
     columns = {"skip": sorted(omitted.skip), "digested": sorted(omitted.digested)}
-    order = json.dumps({**asdict(limits), **columns})
-    command = [sys.executable, "-I", str(_BOUNDED_READER), str(reader), order]
+    instructions = json.dumps({**asdict(limits), **columns})
+    command = [sys.executable, "-I", str(_BOUNDED_READER), str(reader), instructions]
     with tempfile.TemporaryFile() as answer:
         try:
             subprocess.run(

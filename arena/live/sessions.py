@@ -83,7 +83,7 @@ class LiveState(NamedTuple):
     """The number of battles that must end before this one is answered."""
     texts: Mapping[Side, str]
     """The words after those already shown."""
-    is_choosable: bool = False
+    is_enough_shown: bool = False
     """Whether enough of answers in progress is shown for a choice."""
     is_loading: bool = False
     """Whether nothing is shown because a model is being loaded."""
@@ -238,9 +238,9 @@ class LiveSessions:
             async with aclosing(generation.watch()) as new_words:
                 async for texts in new_words:
                     ahead = self._queue.public_ahead(generation)
-                    is_choosable = generation.side_by_side.is_choosable
+                    is_enough_shown = generation.side_by_side.is_enough_shown
                     is_loading = generation.side_by_side.is_loading
-                    yield LiveState(battle, True, ahead, texts, is_choosable, is_loading)
+                    yield LiveState(battle, True, ahead, texts, is_enough_shown, is_loading)
         yield LiveState(await self._settled_battle(voter, token), False, 0, {})
 
     async def forget(self, battle: LiveBattle) -> None:
@@ -378,7 +378,7 @@ class LiveSessions:
         answered = TurnAnswers(
             models=models,
             answers=Names(answer_a.text, answer_b.text),
-            stopped=ended.ending == "stopped" and not ended.is_choosable,
+            stopped=ended.ending == "stopped" and not ended.is_enough_shown,
             named=named,
             replaced=bool(failures),
             tokens=(a.tokens, b.tokens),

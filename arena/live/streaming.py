@@ -32,20 +32,20 @@ LEAST_PACE_WORDS = 5
 """LEAST_PACE_SECONDS, LEAST_PACE_WORDS: the least time and words for a pace measured from the first words. With less,
 it is measured from the question."""
 LEAST_WHOLE_PACE = 8.0
-"""The least pace that is measured from the question, in words a second, since one late short word is no pace."""
+"""Words a second; a pace measured from the question is taken as at least this, since one late short word is no pace."""
 MOST_BLANK = 1_000
 """The consecutive invisible characters after which reading a side stops."""
 PART_CHARACTERS = 1_000
 """The characters that are taken in at once, before other tasks on the loop get a turn."""
-REST_SECONDS = 0.5
-"""The rest of the remaining side once the other is complete."""
+PAUSE_SECONDS = 0.5
+"""The pause of the remaining side once the other is complete."""
 SLACK = 0.85
-"""The pace of the remaining side after its rest, as a share of the pace of both before. With the rest, it looks the
-same if its words have arrived already or still come in bursts."""
+"""The pace of the remaining side after its pause, as a share of the pace of both before. Pause and slower pace make
+words that have arrived already look like those that still come in bursts."""
 LAST_SECONDS = 1.8
 """The time in which everything is shown once both streams have ended."""
 ENOUGH_WORDS = 50
-"""The least words of the longer answer for a choice, or all of it, beside the whole shorter one."""
+"""The words that one answer must show, unless it is whole, before people can choose; the other one must be whole."""
 
 FailureKind = ModelTrouble | Literal["empty"]
 Ending = Literal["complete", "stopped", "void"]
@@ -55,6 +55,8 @@ _DENSE = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
 )
 _WORD_END = re.compile(rf"(?<=[{_DENSE}])(?=[\s\S])|(?<=[^\s{_DENSE}])(?=[\s{_DENSE}])")
+"""The place after a dense character, or between the end of another word and a blank or dense character; more text must
+follow."""
 
 log = logging.getLogger(__name__)
 
@@ -207,7 +209,7 @@ class SideBySide:
         self._news = asyncio.Event()
 
     @property
-    def is_choosable(self) -> bool:
+    def is_enough_shown(self) -> bool:
         """Whether enough is shown for a choice: one whole answer, and the other whole or ENOUGH_WORDS of it."""
         side_texts = self.side_texts.values()
         if not any(side_text.is_complete for side_text in side_texts):
@@ -219,13 +221,13 @@ class SideBySide:
 
     @property
     def all_speak(self) -> bool:
-        """Whether every side shows more than thinking, which is part of the text until its end has come."""
+        """Whether every side shows more than thinking, which is part of the text until its end tag has come."""
         return all(says_something(side_text.text) for side_text in self.side_texts.values())
 
     @property
     def can_be_chosen(self) -> bool:
         """Whether the answers can be ended here for a choice."""
-        return self.is_choosable and self.all_speak
+        return self.is_enough_shown and self.all_speak
 
     @property
     def is_loading(self) -> bool:
@@ -235,7 +237,10 @@ class SideBySide:
         return is_silent and any(side_text.is_loading for side_text in side_texts)
 
     async def run(self, on_change: Callable[[], None]) -> Ending:
-        """Lets all sides answer and closes their streams; `on_change` is called whenever more is shown."""
+        """Lets all sides answer and closes their streams.
+
+        `on_change` is called whenever more is shown, except at the end, which the caller shows.
+        """
         listeners = [
             asyncio.create_task(self._read_with_substitute(side)) for side in self.side_texts
         ]
@@ -248,13 +253,14 @@ class SideBySide:
             for listener in listeners:
                 listener.cancel()
             await asyncio.gather(*listeners, return_exceptions=True)
-            self._end("void")
+            self._end("void")  # after a crash or a cancellation
         return self.ending or "void"
 
     def stop(self) -> None:
         self._end("stopped")
 
     def _end(self, ending: Ending) -> None:
+        """Ends the turn. The first ending stays, any further one changes nothing."""
         self.ending = self.ending or ending
         self._news.set()
 
@@ -290,7 +296,7 @@ class SideBySide:
                         side_text.add(text[start : start + PART_CHARACTERS])
                         self._news.set()
                         await asyncio.sleep(0)
-                    self._news.set()
+                    self._news.set()  # a piece without text is news too, such as Loading
             side_text.close()
         except ModelError as error:
             log.warning(
@@ -320,7 +326,7 @@ class SideBySide:
                 on_change()
             has_grown = self._grow(pace)
             if all(side_text.is_complete for side_text in self.side_texts.values()):
-                return
+                return  # the caller shows the end
             if has_grown:
                 on_change()
                 await asyncio.sleep(FRAME_SECONDS)
@@ -386,22 +392,26 @@ class _FramePace:
             self._growth.append(_Growth(_now(), words))
 
     def fix(self) -> None:
-        """Fixes the pace once a side is complete, without the last growth, since the end of a stream ends a word
-        early.
+        """Fixes the pace once a side is complete.
+
+        The last growth is left out: a word counts once the next character has arrived, but at the end of a stream the
+        last one counts at once.
         """
         if self.rate is not None or not self._growth:
             return
         now = _now()
         words = self._growth[-1].words
         first = self._growth[0]
-        last_but_one = self._growth[-2] if len(self._growth) > 1 else first
-        seconds = last_but_one.moment - first.moment
-        grown = last_but_one.words - first.words
+        last_counted = self._growth[-2] if len(self._growth) > 1 else first
+        seconds = last_counted.moment - first.moment
+        grown = last_counted.words - first.words
         if seconds < LEAST_PACE_SECONDS or grown < LEAST_PACE_WORDS:
-            self.rate = SLACK * max(words / max(now - self._began, FRAME_SECONDS), LEAST_WHOLE_PACE)
+            seconds_from_question = max(now - self._began, FRAME_SECONDS)
+            whole_pace = max(words / seconds_from_question, LEAST_WHOLE_PACE)
+            self.rate = SLACK * whole_pace
         else:
             self.rate = SLACK * grown / seconds
-        self._start = _Growth(now + REST_SECONDS, words)
+        self._start = _Growth(now + PAUSE_SECONDS, words)
 
     def finish(self, words_shown: int, words: int) -> None:
         """Sets the pace to show the rest of the remaining side within LAST_SECONDS, after both streams have ended."""

@@ -3,7 +3,8 @@
 A pair is settled when its gap in log odds, in standard errors, leaves the boundary of a normal mixture (Robbins 1970;
 Howard, Ramdas, McAuliffe and Sekhon 2021, equation 14). Two equal models ever leave it with probability `alpha` over
 the number of pairs, so some pair of a board does with probability `alpha` (Bonferroni). A model that joins makes the
-share of each pair smaller, and adds the budget of its own pairs: alpha * 2 / models.
+share of each pair smaller. Its own pairs, one fewer than there are models, add at most alpha * 2 / models to the
+probability for the board.
 
 Assumptions: gaps are nearly normal with the variance of `intervals` (asymptotic confidence sequences: Waudby-Smith,
 Arbour, Sinha, Kennedy and Ramdas 2024), hence LEAST_VOTES and LEAST_ITEMS. A model's items have to be worth
@@ -34,7 +35,9 @@ ORDER_WORDS: Mapping[str, str] = {
 ALPHA = 0.05
 """The probability that some pair of equal models of a board is ever called settled."""
 MIXING = 40.0
-"""The inverse variance (log odds to the power of -2) of the mixed gaps, near which the boundary is tightest."""
+"""The inverse variance of the mixing distribution, in log odds to the power of -2. The boundary is lowest for gaps with
+an inverse variance of 8 (with 2 models) to 26 (with 100 models) times this.
+"""
 LEAST_VOTES = 50
 LEAST_ITEMS = 20
 """LEAST_VOTES, LEAST_ITEMS: the fewest votes and items of a model in a settled order."""
@@ -56,7 +59,7 @@ class Order(NamedTuple):
     above: int
     below: int
     state: OrderState
-    """Settled is permanent. Contradicted: the opposite order was settled at some time, and this one may be too."""
+    """Each settled order stays on record. Contradicted: the opposite one is on record, whether or not this one is."""
     settled_at: int | None
     """The board's number of votes when either order was first settled."""
     progress: float
@@ -105,7 +108,7 @@ def look(
     with_votes = np.count_nonzero(played)
     if models_ever < with_votes:
         raise ValueError(f"{with_votes} models have votes, but only {models_ever} were ever shown")
-    ready = _are_ready(models, np.tile(items, 2), played) & (judged or _are_several(votes))
+    ready = _are_ready(models, np.tile(items, 2), played) & (judged or _has_enough_voters(votes))
     variances = intervals.covariance.diagonal()
     variance = variances[:, None] + variances[None, :] - 2 * intervals.covariance
     variance /= ELO.points**2  # from rating points to log odds
@@ -126,17 +129,18 @@ def _are_ready(models: Codes, items: Codes, played: Codes) -> np.ndarray:
 
     `models` and `items` are those of each vote, first for sides a, then for sides b; `played` is each model's votes.
     """
-    item_codes = int(items.max(initial=-1)) + 1
-    model_items, number = code_counts(models * item_codes + items)
-    model = model_items // max(1, item_codes)
-    number_of_items = np.bincount(model, minlength=len(played))
-    squares = code_sums(model, number.astype(np.float64) ** 2, len(played))
+    item_limit = int(items.max(initial=-1)) + 1
+    # one code for each pair of a model and an item
+    pair_codes, votes_of_pair = code_counts(models * item_limit + items)
+    model_of_pair = pair_codes // max(1, item_limit)
+    items_of_model = np.bincount(model_of_pair, minlength=len(played))
+    squares = code_sums(model_of_pair, votes_of_pair.astype(np.float64) ** 2, len(played))
     # Equally busy items that would be worth as much: the square of all votes over the sum of squares (Kish 1965).
     are_spread = played.astype(np.float64) ** 2 >= FEW_CLUSTERS * squares
-    return (played >= LEAST_VOTES) & (number_of_items >= LEAST_ITEMS) & are_spread
+    return (played >= LEAST_VOTES) & (items_of_model >= LEAST_ITEMS) & are_spread
 
 
-def _are_several(votes: Votes) -> bool:
+def _has_enough_voters(votes: Votes) -> bool:
     """Returns whether there are enough voters for intervals to include other voters."""
     return (
         votes.voters is not None

@@ -23,7 +23,10 @@ class CampaignError(ValueError):
 
 
 class SpecPart(BaseModel):
-    """A part of a campaign's spec: unknown keys are errors."""
+    """A part of a campaign's spec: unknown keys are errors, and so are values of another type.
+
+    A field with `strict=False` also takes a list for a tuple.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

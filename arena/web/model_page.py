@@ -108,8 +108,10 @@ class ModelPages:
         """
         name = address.model or ""
         choice = address.choose(self.overview)
-        if choice is None or len(name) > MOST_NAME:
-            return ModelPage(MODEL.absent(MOST_NAME if choice else 0), is_here=False)
+        if choice is None:
+            return ModelPage(MODEL.without_board(), is_here=False)
+        if len(name) > MOST_NAME:
+            return ModelPage(MODEL.long_name(MOST_NAME), is_here=False)
         page = self.page_on_board(name, choice, reader, address.before)
         return page._replace(html=PARTS.not_understood(address.ignored(choice)) + page.html)
 
@@ -132,8 +134,20 @@ class ModelPages:
             return ModelPage(MODEL.unknown(shortened(name, 80), page_board, about), is_here)
         links = model_addresses(board, query)
         tables = (
-            _shares_html("family", t("model.by_family"), t("results.family"), results.families, {}),
-            _shares_html("model", t("model.against"), t("model.model"), results.opponents, links),
+            _shares_html(
+                results.families,
+                name="family",
+                title=t("model.by_family"),
+                head=t("results.family"),
+                links={},
+            ),
+            _shares_html(
+                results.opponents,
+                name="model",
+                title=t("model.against"),
+                head=t("model.model"),
+                links=links,
+            ),
         )
         # One more than the page has, to see whether there are older ones.
         lost = self._leaderboard.lost_battles(
@@ -216,7 +230,7 @@ class WonShare(NamedTuple):
 
 
 def _shares_html(
-    name: str, title: str, head: str, shares: Mapping[str, Share], links: Mapping[str, str]
+    shares: Mapping[str, Share], *, name: str, title: str, head: str, links: Mapping[str, str]
 ) -> str:
     """Returns shares by family or model as the HTML of a table, the one with most battles first.
 

@@ -70,7 +70,7 @@ class KitTable:
         by_row = {question.row: question for question in self.questions}
         with out.open("w", encoding="utf-8", newline="") as file:
             picture_columns: Sequence[str] | None = None
-            for record in read_records(self.path, ANSWERS, members=True):
+            for record in read_records(self.path, ANSWERS, allow_object=True):
                 question = by_row.get(record.row)
                 if question is None:
                     continue
@@ -93,7 +93,7 @@ def kit_table(spec: Spec, path: Path) -> KitTable:
     """The table of a spec's question file. Raises SpecError, RowsError, ChoicesError and KitTableError."""
     _check_rules(spec)
     with row_errors(path.name):
-        records = read_records(path, ANSWERS, members=True, digested=IMAGE_COLUMNS)
+        records = read_records(path, ANSWERS, allow_object=True, digested=IMAGE_COLUMNS)
         file = read_questions(spec, records)
     check_scorable(path.name, file.problems)
     columns = _group_columns(spec)

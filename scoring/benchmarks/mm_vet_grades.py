@@ -30,7 +30,13 @@ from scoring.benchmarks.predictions import (
     joined_records,
     read_predictions,
 )
-from scoring.benchmarks.result_files import JUDGE, LMMS_SCORE, Toolkit, grades_toolkit, lmms_score
+from scoring.benchmarks.result_files import (
+    JUDGE,
+    LMMS_SCORE,
+    Toolkit,
+    lmms_score,
+    toolkit_of_grades,
+)
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.report import (
     EMPTY_CELLS,
@@ -111,7 +117,7 @@ def holds_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None)
         return True
     if path.suffix.lower() != ".json":
         return False
-    for record in read_records(path, limits, name=name, members=True):
+    for record in read_records(path, limits, name=name, allow_object=True):
         lists = [name for name in _LISTS if isinstance(record.values.get(name), list)]
         if len(lists) > 1:
             return True
@@ -120,7 +126,7 @@ def holds_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None)
 
 def toolkit_of(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> Toolkit | None:
     """The toolkit that wrote its judge's grades beside the answers; None for another file."""
-    return grades_toolkit(read_records(path, limits, IMAGE_COLUMNS, name, members=True))
+    return toolkit_of_grades(read_records(path, limits, IMAGE_COLUMNS, name, allow_object=True))
 
 
 def grades_for(
@@ -210,7 +216,7 @@ def read_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) 
     label = name or path.name
     grades: dict[str, tuple[Grade, ...]] = {}
     predictions = []
-    for record in read_records(path, limits, name=label, members=True):
+    for record in read_records(path, limits, name=label, allow_object=True):
         with row_errors(label, record.row):
             row_grades = _grades(record)
         id = row_grades[0].question

@@ -42,7 +42,7 @@ def load_mm_vet_v2(path: Path | None) -> QuestionSet:
 
 def edition_of_answers(path: Path, limits: FileLimits = PAGE) -> str:
     """The edition of MM-Vet that a file's answers belong to, by the ids in its first row: the key of its benchmark."""
-    first = next(iter(read_records(path, limits, members=True)), None)
+    first = next(iter(read_records(path, limits, allow_object=True)), None)
     cells = first.values.values() if first else ()
     has_v2_id = any(isinstance(cell, str) and _ID.fullmatch(cell) for cell in cells)
     return "mm-vet-v2" if has_v2_id else "mm-vet"

@@ -184,7 +184,7 @@ def shared_cells(
     wanted = set(references.values())
     if not wanted:
         return {}
-    records = read_records(file, WITH_IMAGES, members=True)
+    records = read_records(file, WITH_IMAGES, allow_object=True)
     return {ids[row.row]: image_cell(row) for row in records if ids.get(row.row) in wanted}
 
 

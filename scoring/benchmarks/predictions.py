@@ -200,7 +200,7 @@ def joined_records(
     """Yields the records of a file with the ids of their questions. Raises RowsError, for a file of verdicts too."""
     columns: _Columns | None = None
     with row_errors(label):
-        for source in read_records(path, limits, _SKIPPED, label, members=True):
+        for source in read_records(path, limits, _SKIPPED, label, allow_object=True):
             record = plain_sample(source)
             if columns is None:  # the first record
                 _refuse_result_file(source, record, label)

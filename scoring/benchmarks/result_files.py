@@ -1,4 +1,4 @@
-"""Files in which a toolkit keeps its own verdicts beside the answers: results, and no predictions.
+"""Result files, in which a toolkit keeps its own verdicts beside the answers. People upload prediction files instead.
 
 Columns: VLMEvalKit's `*_result.xlsx` have `hit` and `log`, its judged MM-Vet files `score`; lmms-eval's samples have
 `gpt_eval_score` where a judge was asked.
@@ -22,7 +22,7 @@ JUDGE = r"(?:chatgpt|gpt|o\d|deepseek|qwen|gemini|claude)[a-z\d.:-]{0,100}"
 _RESULT = re.compile(rf"(.{{1,200}}?)_(?:openai|exact_matching|{JUDGE})_result", re.IGNORECASE)
 
 
-def grades_toolkit(rows: Iterable[Record]) -> Toolkit | None:
+def toolkit_of_grades(rows: Iterable[Record]) -> Toolkit | None:
     """The toolkit whose grades a file of these rows holds beside its answers; None for another file.
 
     Of lmms-eval's samples any row may have a score, of tables the first row has all columns.
@@ -34,7 +34,7 @@ def grades_toolkit(rows: Iterable[Record]) -> Toolkit | None:
         if {"prediction", "score"} <= cells.keys() and {"index", "log"} & cells.keys():
             return "VLMEvalKit"
         if not cells.keys() & _SAMPLE_COLUMNS:
-            return None
+            return None  # a table, whose first row has all columns
     return None
 
 
@@ -48,7 +48,7 @@ def lmms_score(cell: JSON) -> JSON:
 def result_file_problem(first: Record, file: str, toolkit: Toolkit | None = None) -> str:
     """Returns the kind of a file of verdicts and the file to choose instead; "" for a file of predictions.
 
-    `toolkit`: what `grades_toolkit` says of the file. The text follows the file's name in a sentence.
+    `toolkit`: what `toolkit_of_grades` says of the file. The text follows the file's name in a sentence.
     """
     names = {name.strip().lower() for name in first.values}
     if {"hit", "log"} <= names:
@@ -59,6 +59,7 @@ def result_file_problem(first: Record, file: str, toolkit: Toolkit | None = None
             "is a result file of VLMEvalKit: hit and log are its verdicts, and rotated passes are left out. "
             f"Upload {other}, which the toolkit wrote before it."
         )
+    # Without a log, the column score may be the uploader's own.
     if toolkit == "VLMEvalKit" and "log" in names:
         return (
             "is a judged file of VLMEvalKit: the column score holds its judge's grades, which are read for MM-Vet "

@@ -36,7 +36,7 @@ _PICTURE = "image_id"
 def offline_spec(spec: Spec, file: Path) -> OfflineBenchmark:
     """Returns the questions of a spec's own file, which holds their pictures. Raises RowsError and AnsweringError."""
     references: dict[int, str] = {}
-    records = without_images(read_records(file, WITH_IMAGES, members=True), references)
+    records = without_images(read_records(file, WITH_IMAGES, allow_object=True), references)
     questions = read_questions(spec, records)
     check_questions(file, questions.problems, questions.rows)
     texts = {row.id: asked_text(spec, row) for row in questions.rows}
@@ -92,7 +92,7 @@ def _tasks(
     """Yields every question with its pictures, in the file's order."""
     by_place = {row.row: row.id for row in rows}
     shared = shared_cells(file, references, by_place)
-    for record in read_records(file, WITH_IMAGES, members=True):
+    for record in read_records(file, WITH_IMAGES, allow_object=True):
         id = by_place.get(record.row)
         if id is not None:
             cell = shared.get(references.get(record.row, ""), "") or image_cell(record)

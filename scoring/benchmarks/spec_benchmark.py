@@ -166,7 +166,9 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     ) -> Mapping[str, Mapping[str, Any]]:
         label = name or path.name
         with row_errors(label):
-            records = read_records(path, limits, name=label, members=True, digested=IMAGE_COLUMNS)
+            records = read_records(
+                path, limits, name=label, allow_object=True, digested=IMAGE_COLUMNS
+            )
             file = read_questions(self.spec, records)
         check_scorable(label, file.problems)
         return {row.id: row.cells for row in file.rows}

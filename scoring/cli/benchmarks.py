@@ -191,7 +191,7 @@ def _columns(questions: Path | None) -> Sequence[str]:
     """Returns the columns of a question file's first row. Raises RowsError."""
     if questions is None:
         return ()
-    records = read_records(questions, ANSWERS, members=True, digested=IMAGE_COLUMNS)
+    records = read_records(questions, ANSWERS, allow_object=True, digested=IMAGE_COLUMNS)
     return next(([*record.values] for record in records), [])
 
 

@@ -59,5 +59,5 @@ def own_check(opened: OpenedFile, judge: JudgeSpec) -> OwnCheck:
 
 
 def _first_rows(path: Path, name: str) -> list[dict[str, Any]]:
-    records = read_records(path, PAGE, (), name, members=True, digested=IMAGE_COLUMNS)
+    records = read_records(path, PAGE, (), name, allow_object=True, digested=IMAGE_COLUMNS)
     return [{**flat_record(record).values} for record in islice(records, MOST_ROWS)]

@@ -237,7 +237,7 @@ def wanted_pictures(
 def _question_rows(file: UploadedFile, names: ColumnNames, limits: FileLimits) -> Mapping[str, int]:
     """Returns the row of each question id in a question file, for ids with a row of their own. Raises RowsError."""
     rows: dict[str, int] = {}
-    records = read_records(file.path, limits, IMAGE_COLUMNS, file.name, members=True)
+    records = read_records(file.path, limits, IMAGE_COLUMNS, file.name, allow_object=True)
     for place, record in enumerate(records):
         rows.setdefault(record_id(record, names) or str(place), record.row)
     times = Counter(rows.values())
@@ -282,7 +282,9 @@ def _row_pictures(
 def _cells(path: Path, name: str, rows: set[int], limits: FileLimits) -> dict[int, JSON]:
     """Returns the picture cells of these rows, by row. Raises RowsError."""
     cells: dict[int, JSON] = {}
-    for record in read_records(path, replace(limits, cell=limits.line), name=name, members=True):
+    for record in read_records(
+        path, replace(limits, cell=limits.line), name=name, allow_object=True
+    ):
         columns = [column for column in IMAGE_COLUMNS if column in record.values]
         if not columns or len(cells) == len(rows):
             break

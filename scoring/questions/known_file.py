@@ -213,7 +213,7 @@ def _keys_by_name(name: str, published_files: Iterable[_PublishedFile]) -> set[s
 
 def _keys_by_table(path: Path, published_files: Iterable[_PublishedFile]) -> set[str]:
     """Returns the keys of the benchmarks with a question file of as many rows and with the same columns."""
-    records = [*read_records(path, ANSWERS, members=True, digested=IMAGE_COLUMNS)]
+    records = [*read_records(path, ANSWERS, allow_object=True, digested=IMAGE_COLUMNS)]
     if not records:
         return set()
     keys = set()

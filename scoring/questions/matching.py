@@ -76,7 +76,7 @@ def answer_files(
     """
     label = name or path.name
     texts_by_names: dict[ColumnNames, dict[str, str]] = {names: {} for names in namings}
-    for record in read_records(path, limits, IMAGE_COLUMNS, label, members=True):
+    for record in read_records(path, limits, IMAGE_COLUMNS, label, allow_object=True):
         for names, texts in texts_by_names.items():
             row = flat_record(record, names).values
             columns = columns_by_plain_name(row)

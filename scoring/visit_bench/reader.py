@@ -87,7 +87,7 @@ def is_submission(path: Path, name: str, limits: FileLimits = PAGE) -> bool:
     A column `prediction` also occurs in other benchmarks' files: it counts beside an item, or an instruction with
     images.
     """
-    first = next(read_records(path, limits, name=name, members=True), None)
+    first = next(read_records(path, limits, name=name, allow_object=True), None)
     columns = set(first.values) if first else set()
     if not columns & {"instruction", "item"}:
         return False

@@ -136,7 +136,7 @@ def _run(environ: dict[str, str], log: Path) -> None:
     sessions.DELAY_SECONDS = 0.5, 0.7
     # what makes both sides look alike, but a test that compares them need not be waited for
     if "LIVE_PACE" not in environ:
-        streaming.REST_SECONDS = 0.1
+        streaming.PAUSE_SECONDS = 0.1
         streaming.LAST_SECONDS = 0.3
     # a test without a page, in which pictures must come before the words
     if "LIVE_SOON" in environ:

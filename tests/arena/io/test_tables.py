@@ -280,7 +280,7 @@ def test_members_of_a_json_object_are_records_only_where_they_are_wanted(tmp_pat
     content = (
         '{"a": "]{",\n "b": {"x": {"y": 1}, "image": "skipped"}, "c": null,\n\n "d": [{"e": 1}]}'
     )
-    records = read(tmp_path, "a.json", content, members=True, skip=["image"])
+    records = read(tmp_path, "a.json", content, allow_object=True, skip=["image"])
     assert [(record.row, dict(record.values)) for record in records] == [
         (1, {"(key)": "a", "(value)": "]{"}),
         (2, {"(key)": "b", "x": {"y": 1}}),
@@ -288,8 +288,10 @@ def test_members_of_a_json_object_are_records_only_where_they_are_wanted(tmp_pat
         (4, {"(key)": "d", "(value)": [{"e": 1}]}),
     ]
     assert "list of objects" in refusal(tmp_path, "a.json", content).problem
-    assert "Rename it" in refusal(tmp_path, "a.json", '{"a": {"(key)": 1}}', members=True).problem
-    assert values(read(tmp_path, "a.json", '[{"a": 1}]', members=True)) == [{"a": 1}]
+    assert (
+        "Rename it" in refusal(tmp_path, "a.json", '{"a": {"(key)": 1}}', allow_object=True).problem
+    )
+    assert values(read(tmp_path, "a.json", '[{"a": 1}]', allow_object=True)) == [{"a": 1}]
 
 
 def test_lines_are_read_without_their_ends(tmp_path):

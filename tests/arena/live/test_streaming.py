@@ -26,7 +26,7 @@ class Watcher:
 
     def tell(self) -> None:
         side_texts = self.round.side_texts
-        self.choosable.append(self.round.is_choosable)
+        self.choosable.append(self.round.is_enough_shown)
         self.frames.append((now(), side_texts["a"].words_shown, side_texts["b"].words_shown))
 
 
@@ -175,7 +175,7 @@ def test_one_cannot_choose_while_a_side_shows_thinking_alone():
     class Chooser(Watcher):
         def tell(self) -> None:
             thinks = self.round.side_texts["b"].text.rstrip().endswith("</think>")
-            seen.append((thinks, self.round.is_choosable, self.round.can_be_chosen))
+            seen.append((thinks, self.round.is_enough_shown, self.round.can_be_chosen))
 
     play(ScriptedVLM("s", "One two three."), thinker, watcher=Chooser)
     assert (True, True, False) in seen
@@ -184,7 +184,7 @@ def test_one_cannot_choose_while_a_side_shows_thinking_alone():
 
 def test_two_short_answers_can_be_chosen_from_when_both_are_whole():
     watched = play(ScriptedVLM("one", WORDS), ScriptedVLM("two", f"{WORDS} and more"))
-    assert watched.round.is_choosable
+    assert watched.round.is_enough_shown
 
 
 def test_both_begin_together_after_a_delay_however_soon_their_words_are_there():

@@ -376,11 +376,11 @@ def test_the_server_is_not_asked_before_it_said():
 def test_waits_are_short_and_grow_with_jitter_or_are_what_the_server_asked():
     pace = Retries()
     for attempt, most in ((1, 0.05), (2, 0.15), (3, 0.45), (7, 8.0)):
-        waits = [pace.wait(attempt, None) for _ in range(100)]
+        waits = [pace.seconds_to_wait(attempt, None) for _ in range(100)]
         assert most / 2 <= min(waits) < max(waits) <= most
     assert (
-        all(7.0 <= pace.wait(1, 7.0) <= 7.025 for _ in range(100))
-        and pace.wait(1, 86400.0) <= 120.025
+        all(7.0 <= pace.seconds_to_wait(1, 7.0) <= 7.025 for _ in range(100))
+        and pace.seconds_to_wait(1, 86400.0) <= 120.025
     )
 
 
