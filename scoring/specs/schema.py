@@ -406,7 +406,8 @@ def _read_kind(value: Any, place: str, problems: list[SpecProblem]) -> RuleKind 
     try:
         return KINDS[kind].model_validate(fields)
     except ValidationError as error:
-        parameters = [name for name in KINDS[kind].model_fields if name != "kind"]
+        model_fields = KINDS[kind].model_fields
+        parameters = [field.alias or name for name, field in model_fields.items() if name != "kind"]
         problems += spec_problems(error, place, parameters)
         return None
 

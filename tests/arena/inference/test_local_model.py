@@ -314,7 +314,9 @@ def test_a_process_that_takes_too_much_memory_is_ended(tiny):
 
 
 def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny, stand_ins, monkeypatch):
-    monkeypatch.setattr(local_process, "WHOLE_ANSWER_TIMEOUTS", 0.01)  # of the card's time-out: the patience
+    monkeypatch.setattr(
+        local_process, "WHOLE_ANSWER_TIMEOUTS", 0.01
+    )  # of the card's time-out: the patience
     cards = [ModelCard(name, "local", str(tiny), timeout=30.0) for name in "abc"]
     process_pool = ProcessPool(2)
 

@@ -80,6 +80,10 @@ PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer
             f"{TOY}rule: {{parts: 2}}",
             "rule: {'parts': 2} isn't a rule. Choose letter, yes_no, number",
         ),
+        (
+            f"{TOY}rule: {{kind: number, az: list}}",
+            "rule: 'az' isn't one of: truth, as, places. Delete or correct it.",
+        ),
         (f"{TOY}rule: []", "rule: The list is empty. Choose letter, yes_no, number"),
         (f"{TOY}rule: [letter]", "rule.1: Write a case, as in {when: {column: value}"),
         (
