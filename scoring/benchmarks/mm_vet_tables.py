@@ -254,8 +254,8 @@ class MMVetArticle(Benchmark[Report]):
     def _board(self, report: Report, groups: Groups) -> PublishedBoard | None:
         """The paper's tables of these groups; None if some questions have no grade."""
         is_hardened = report.protocol == "hardened"
-        has_no_answers = is_hardened and any(row.no_answer for row in report.rows)
-        if report.missing or has_no_answers:
+        has_ungraded = is_hardened and any(row.no_answer for row in report.rows)
+        if report.missing or has_ungraded:
             return None
         tables = score_tables(report)
         score_table = tables.capabilities if groups == "capabilities" else tables.integrations
