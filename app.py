@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import get_args
 
 if __name__ == "__main__":
-    # Until it serves: looking through objects that stay took a sixth of a start.
+    # Until the app serves: collecting garbage took a sixth of a start, and most objects stay.
     gc.disable()
 
 # Before gradio, which reads environment variables on import.
@@ -95,7 +96,8 @@ from scoring.benchmarks.mm_vet_questions import QuestionsError
 from scoring.context import ScoringContext
 from scoring.jobs.submissions import PeoplesBoards
 from scoring.jobs.uploads import PAGE_BYTES
-from scoring.people.spec import MarkSpec
+from scoring.people.spec import KINDS as MARKINGS
+from scoring.people.spec import MarkKind
 from scoring.web import (
     agreement_page,
     benchmarks_page,
@@ -112,7 +114,7 @@ from scoring.web import (
 from scoring.web.agreement_page import AgreementPage
 from scoring.web.benchmarks_page import BenchmarksPage
 from scoring.web.judges_page import JudgesPage
-from scoring.web.marking_task import CANNOT_REASONS, MarkingTask
+from scoring.web.marking_task import MarkingTask
 from scoring.web.owners_page import OwnersPage
 from scoring.web.publish_api import HubPages, PublishErrand
 from scoring.web.published_page import PublishedPages, PublishedReports
@@ -144,7 +146,7 @@ def _paths(folder: Path, suffix: str, *names: str) -> list[Path]:
 
 STYLE = StaticFile("style.css", _paths(ARENA_WEB, ".css", "tokens", "document", "battle", "live"))
 SCRIPT = StaticFile("script.js", _paths(ARENA_WEB, ".js", "document", "scene", "live", "pages"))
-"""STYLE, SCRIPT: of every document that Gradio serves, before Gradio's own."""
+"""STYLE, SCRIPT: the files of every page that Gradio serves; they come before Gradio's own."""
 _READ_STYLES = ("tokens", "document", "read", "sheet", "drawing", "results", "run")
 READ_STYLE = StaticFile(
     "read.css",
@@ -155,16 +157,16 @@ READ_SCRIPT = StaticFile(
     _paths(ARENA_WEB, ".js", "document", "read", "results")
     + _paths(SCORING_WEB, ".js", "benchmarks", "task_map"),
 )
-"""READ_STYLE, READ_SCRIPT: of every other page but workers'."""
+"""READ_STYLE, READ_SCRIPT: the files of every other page but workers'."""
 STATIC_FILES = (STYLE, SCRIPT, READ_STYLE, READ_SCRIPT, campaign_api.STYLE, campaign_api.SCRIPT)
 GRADIO_STYLES = [ARENA_WEB / "page.css", ARENA_WEB / "sheet.css", SCORING_WEB / "scoring.css"]
 GRADIO_SCRIPTS = _paths(SCORING_WEB, ".js", "upload", "notify")
-"""GRADIO_STYLES, GRADIO_SCRIPTS: of components within Gradio's part of a page."""
+"""GRADIO_STYLES, GRADIO_SCRIPTS: the files for components within Gradio's part of a page."""
 HEAD = macros("page.html").head(list(map(script, GRADIO_SCRIPTS)))
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a value is a text, a number, a boolean or None, or a list of texts."""
+    """Whether a value of JSON is no object: a text, a number, a boolean or None, or a list of texts."""
     if isinstance(value, list):
         return all(isinstance(text, str) for text in value)
     return not isinstance(value, dict)
@@ -213,7 +215,7 @@ class AppContext:
         arena = self.arena
         marking = self.scoring.marking
         battles = BattleTask(arena.campaign_battles, arena.scaled, self.terms.version)
-        specs: dict[str, type[CampaignSpec]] = {BATTLES: BattleSpec, **PROJECTS}
+        specs: dict[str, type[CampaignSpec]] = {BATTLES: BattleSpec, **PROJECTS, **MARKINGS}
         tasks: dict[str, SeatTask] = {BATTLES: battles}
         for kind, item_kind in ITEM_KINDS.items():
             tasks[item_kind.task] = WritingTask(
@@ -223,10 +225,8 @@ class AppContext:
                 battles=battles,
                 answerable=arena.draft_worker.answer_soon,
             )
-        for kind in CANNOT_REASONS:
-            task = MarkingTask(kind, marking, self.question_pictures)
-            specs[task.kind] = MarkSpec
-            tasks[task.kind] = task
+        for kind in get_args(MarkKind):
+            tasks[kind] = MarkingTask(kind, marking, self.question_pictures)
         database = arena.database
         return CampaignPages(
             campaigns=CampaignStore(database, specs),
@@ -245,7 +245,7 @@ class AppContext:
         sys.setswitchinterval(0.0005)
         async with self.arena.running(), self.scoring.running():
             yield
-            # Callers may hold all other threads.
+            # Services stop in threads, and open requests may hold all those of the old pool.
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
@@ -351,6 +351,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
     arena = context.arena
     scoring = context.scoring
     operators = context.operators
+    # The offer of live battles to a visitor without a key.
     if settings.oauth:
         keyless = "login"
     elif settings.space:
@@ -379,7 +380,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         items=arena.items,
         sampler=arena.sampler,
         terms=context.terms.version,
-        copy=lambda: arena.backup.last_state if arena.backup else None,
+        backup_state=lambda: arena.backup.last_state if arena.backup else None,
         reveal=Reveal(arena.battles, arena.items, arena.outcomes, arena.leaderboard, arena.facts),
         scaled=arena.scaled,
         batch=WriteBatch(arena.battles),
@@ -474,11 +475,9 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
     """Returns the routes of the boards of people and of judge models, and of people's agreement."""
     arena = context.arena
     scoring = context.scoring
-    overview = context.models.overview
+    boards = context.models.overview
     submissions = scoring.submissions
-    tabs = ResultsTabs(
-        has_judges=submissions.has_any, has_agreement=lambda: bool(overview.entries())
-    )
+    tabs = ResultsTabs(has_judges=submissions.has_any, has_agreement=lambda: bool(boards.entries()))
     judges = JudgesPage(
         submissions=submissions,
         people=PeoplesBoards(arena.leaderboard, arena.database),
@@ -491,7 +490,7 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
     )
     return (
         results_page.routes(
-            boards=ResultsPages(arena.leaderboard, overview, arena.items, arena.facts, tabs),
+            boards=ResultsPages(arena.leaderboard, boards, arena.items, arena.facts, tabs),
             models=context.models,
             battles=BattlePages(arena.outcomes, arena.items, arena.scaled),
             head=heads.head,
@@ -589,7 +588,7 @@ def main() -> int:
     gc.freeze()
     gc.enable()
     try:
-        serve(app, settings, context.arena.database.close)
+        serve(app, settings, context.arena.database.close)  # an exit by a signal skips `finally`
     finally:
         context.arena.database.close()
     return 0

@@ -2,12 +2,12 @@
 
 Campaigns draw as `arena.campaign_battles` does: many seats at work at a time, and what was started is finished first.
 
-* Arenas of equal models, and campaigns that aim at their orders, looked at every 50 votes: in at most 5% some pair is
-  ever settled.
+* Of arenas of equal models, and of campaigns that aim to settle such models, at most 5% ever settle a pair, with a look
+  every 50 votes.
 * Votes until all neighbours are settled, with the ratings of VisIT-Bench's Table 3, at one vote a tuple: *settle* takes
   at most 0.4 of what uniformly drawn pairs take.
 * The planner's half widths are within 5% of those that the ratings of simulated campaigns have.
-* The orders of 100 models take under 50 ms, the fit of the same votes beside them.
+* The orders of 100 models take under 50 ms; the times of the fit and the intervals are printed beside it.
 """
 
 import sys
@@ -44,16 +44,24 @@ ITEMS = 574
 AT_WORK = 30
 """Seats of a campaign that answer at the same time."""
 EQUAL = (
-    Design("equal, all answers alike", 7, 574, 5_000, quality=0.0, scale=0),
-    Design("equal, own qualities", 7, 574, 5_000, quality=0.5, scale=0),
-    Design("equal, own qualities, 63 items", 8, 63, 5_000, quality=1.0, scale=0),
-    Design("equal, own qualities, 25 items", 5, 25, 5_000, quality=1.0, scale=0),
-    Design("equal, own qualities and tastes", 7, 574, 5_000, voters=60, taste=0.7, scale=0),
+    Design("equal, all answers alike", models=7, items=574, votes=5_000, quality=0.0, scale=0),
+    Design("equal, own qualities", models=7, items=574, votes=5_000, quality=0.5, scale=0),
+    Design("equal, own qualities, 63 items", models=8, items=63, votes=5_000, quality=1.0, scale=0),
+    Design("equal, own qualities, 25 items", models=5, items=25, votes=5_000, quality=1.0, scale=0),
+    Design(
+        "equal, own qualities and tastes",
+        models=7,
+        items=574,
+        votes=5_000,
+        voters=60,
+        taste=0.7,
+        scale=0,
+    ),
 )
 TABLE_3 = (1223, 1085, 1061, 995, 957, 893, 786)
 """Ratings of VisIT-Bench's single-image models (Table 3)."""
 SETTLE_TARGET = 0.4
-"""Most votes of *settle*, over those of pairs drawn uniformly."""
+"""Most votes that *settle* takes, as a share of those that uniformly drawn pairs take."""
 PLANNER_TARGET = 0.05
 """Most relative error of the planner's half widths."""
 ORDERS_TARGET = 0.05
@@ -62,7 +70,7 @@ ORDERS_TARGET = 0.05
 
 @dataclass(frozen=True)
 class Poll:
-    """A campaign of a design, with voters and answers of their own ways; AT_WORK seats at a time."""
+    """A simulated campaign: its size and design, and how its answers and voters vary; AT_WORK seats answer at once."""
 
     name: str
     models: int
@@ -77,8 +85,9 @@ class Poll:
     taste: float = 0.0
     """Deviation of a worker's liking of a model."""
     design: Literal["balanced", "settle"] = "balanced"
+    """The way of drawing pairs, as in a campaign's spec."""
     ratings: Sequence[float] = ()
-    """Of the models, in points; empty: as in designs of `coverage`."""
+    """The models' ratings in points; empty: those of a `Design`."""
 
     @property
     def strengths(self) -> Floats:
@@ -106,11 +115,11 @@ class Collection:
     def __init__(self, poll: Poll, run: int) -> None:
         self.poll = poll
         self.gains: Floats | None = None
-        """The gain of a vote on each pair, which *settle* draws by; None before the first look."""
+        """The gain of a vote on each pair, which *settle* draws by; None: all pairs are equally likely."""
         models = poll.models
         shape = (models * (models - 1) // 2, poll.items)
         self._coin = np.random.default_rng(run)
-        self._served = Served(models, np.zeros(shape, int), np.ones(shape, bool))
+        self._served = Served(models, votes=np.zeros(shape, int), lacks_votes=np.ones(shape, bool))
         self._strengths = poll.strengths
         self._quality = self._coin.normal(0, poll.quality, (poll.items, models))
         self._contrast = self._coin.normal(0, poll.contrast, shape)
@@ -118,26 +127,29 @@ class Collection:
         self._seats = [self._new_seat() for _ in range(AT_WORK)]
         self._rows = np.zeros((poll.votes, 5), int)
         """Lower and higher model, whether the lower one lost, item, worker."""
-        self._votes = 0
+        self._count = 0
+        """The number of votes so far."""
 
-    def collect(self, votes: int) -> Votes:
-        """Returns all votes once there are so many, or once each tuple has its own."""
-        while self._votes < votes and self._is_any_left():
+    def collect(self, count: int) -> Votes:
+        """Collects until there are `count` votes or no tuple lacks any, and returns all votes so far."""
+        while self._count < count and self._is_any_left():
             place = int(self._coin.integers(AT_WORK))
             seat = self._seats[place]
             if seat.current is not None:
-                self._rows[self._votes] = self._answer(seat, seat.current)
-                self._votes += 1
+                self._rows[self._count] = self._answer(seat, seat.current)
+                self._count += 1
                 seat.current = None
             if len(seat.drawn) == SEAT:
+                # The worker is done, and another one begins.
                 seat = self._new_seat()
                 self._seats[place] = seat
             seat.current = self._draw(seat)
             if seat.current is not None:
                 seat.drawn.append(seat.current)
             else:
+                # No tuple is left for this worker, so another one takes the place.
                 self._seats[place] = self._new_seat()
-        a, b, outcome, item, worker = self._rows[: self._votes].T
+        a, b, outcome, item, worker = self._rows[: self._count].T
         return Votes(a, b, outcome.astype(np.int8), self.poll.models, item, worker)
 
     def _is_any_left(self) -> bool:
@@ -149,13 +161,15 @@ class Collection:
         return SeatAtWork(self._seats_begun, liking)
 
     def _draw(self, seat: SeatAtWork) -> Assignment | None:
-        def by_design(served: Served) -> Assignment | None:
-            if self.poll.design == "settle":
-                return draw_settling(served, seat.drawn, self.gains, self._coin)
-            drawn = draw_balanced(served, seat.drawn, SEAT, self._coin)
-            return drawn or draw_settling(served, seat.drawn, None, self._coin)
-
         served = self._served
+
+        def by_design(candidates: Served) -> Assignment | None:
+            if self.poll.design == "settle":
+                return draw_settling(candidates, seat.drawn, self.gains, self._coin)
+            balanced_draw = draw_balanced(candidates, seat.drawn, SEAT, self._coin)
+            # A seat that can't be balanced any more takes any pair.
+            return balanced_draw or draw_settling(candidates, seat.drawn, None, self._coin)
+
         drawn = draw_started_first(served, by_design)
         if drawn is not None:
             pair = pair_number(drawn.low, drawn.high, self.poll.models)
@@ -210,7 +224,7 @@ class Settling(NamedTuple):
     is_right: bool
 
 
-def votes_to_settle(poll: Poll, aimed: bool, run: int) -> Settling:
+def votes_to_settle(poll: Poll, run: int, aimed: bool) -> Settling:
     """Collects votes until all neighbours are settled, or the poll is over; pairs are drawn uniformly or aimed at."""
     votes = poll.votes
     for campaign_look in looks(poll, run, aimed):
@@ -225,17 +239,18 @@ def votes_to_settle(poll: Poll, aimed: bool, run: int) -> Settling:
 
 
 class Saving(NamedTuple):
-    """Median votes until all neighbours are settled, and how many campaigns settled one wrongly or never all."""
+    """Median votes until all neighbours are settled, with and without aiming."""
 
     settle: float
     uniform: float
     wrong: int
+    """The number of campaigns of both kinds with a wrong order, or with one that was never settled."""
 
 
 def saving(poll: Poll, runs: int) -> Saving:
     """Compares the votes of campaigns that aim with those of campaigns that draw every pair alike."""
-    aimed = results(partial(votes_to_settle, poll, True), runs)
-    uniform = results(partial(votes_to_settle, poll, False), runs)
+    aimed = results(partial(votes_to_settle, poll, aimed=True), runs)
+    uniform = results(partial(votes_to_settle, poll, aimed=False), runs)
     return Saving(
         settle=float(np.median([settling.votes for settling in aimed])),
         uniform=float(np.median([settling.votes for settling in uniform])),
@@ -254,25 +269,26 @@ ASSUMED = Poll(
 )
 """Votes that correlate by 0.4 within a tuple and 0.1 within an item, and whose fitted ratings spread by 110 points."""
 POLLS = (
-    Poll("one vote a tuple", 7, 200, 2_000),
-    Poll("five votes a tuple", 7, 200, 4_000, each=5),
-    Poll("few items", 8, 63, 1_600),
-    Poll("answers alike", 7, 200, 2_000, quality=0.0, contrast=0.0),
-    Poll("clustered voters", 7, 200, 2_000, taste=0.7),
+    Poll("one vote a tuple", models=7, items=200, votes=2_000),
+    Poll("five votes a tuple", models=7, items=200, votes=4_000, each=5),
+    Poll("few items", models=8, items=63, votes=1_600),
+    Poll("answers alike", models=7, items=200, votes=2_000, quality=0.0, contrast=0.0),
+    Poll("clustered voters", models=7, items=200, votes=2_000, taste=0.7),
     replace(ASSUMED, name="the docs' plan, one vote a tuple", votes=1_709),
     replace(ASSUMED, name="the docs' plan, five votes a tuple", votes=4_375, each=5),
 )
-_ALIKE = Poll("", 7, ITEMS, 5_000, design="settle", ratings=(1000,) * 7)
+_ALIKE = Poll("", models=7, items=ITEMS, votes=5_000, design="settle", ratings=(1000,) * 7)
 AIMED = (
     replace(_ALIKE, name="equal, aimed at, one vote a tuple"),
     replace(_ALIKE, name="equal, aimed at, five votes a tuple", each=5),
     replace(_ALIKE, name="equal, aimed at, five votes a tuple, tastes", each=5, taste=0.7),
 )
-NO_PAIR_RUNS_OUT = 6_000
+SETTLING_ITEMS = 6_000
+"""Enough items that no pair runs out of them before its models are settled."""
 SETTLED = Poll(
     "Table 3, one vote a tuple",
     models=7,
-    items=NO_PAIR_RUNS_OUT,
+    items=SETTLING_ITEMS,
     votes=100_000,
     quality=0.0,
     contrast=0.0,
@@ -300,17 +316,20 @@ def estimates(poll: Poll, run: int) -> Estimates:
     return Estimates(fit.ratings, rating_intervals.low, rating_intervals.high)
 
 
-def widths(poll: Poll, runs: int, pilots: int = 5) -> Widths:
-    """Compares the plan of a campaign with campaigns; pilots are many times as large in items and votes."""
+def widths(poll: Poll, runs: int, pilot_scale: int = 5) -> Widths:
+    """Compares the half widths that a plan expects with those of simulated campaigns.
+
+    The plan's correlations and strengths are those of a pilot with `pilot_scale` times the items and votes.
+    """
     campaigns = results(partial(estimates, poll), runs)
     ratings = [estimate.value for estimate in campaigns]
     shown = [(estimate.high - estimate.low).mean() / 2 for estimate in campaigns]
-    larger = replace(poll, items=poll.items * pilots, votes=poll.votes * pilots)
-    pilot = Collection(larger, runs).collect(larger.votes)
+    pilot = replace(poll, items=poll.items * pilot_scale, votes=poll.votes * pilot_scale)
+    pilot_votes = Collection(pilot, runs).collect(pilot.votes)
     plan = Plan(
-        bradley_terry(win_matrix(pilot)).strengths,
+        bradley_terry(win_matrix(pilot_votes)).strengths,
         poll.items,
-        correlations=measured_correlations(pilot),
+        correlations=measured_correlations(pilot_votes),
         seat=SEAT,
     )
     planned = half_widths(plan, poll.votes, poll.each).mean()
@@ -369,9 +388,9 @@ def main(words: Sequence[str] = ()) -> int:
             f"{poll.name}: {count} of {campaign_runs} falsely settled",
             count > ALPHA * campaign_runs,
         )
-    median = saving(SETTLED, max(5, runs // 50))
-    line = f"{median.settle:,.0f} votes, uniformly {median.uniform:,.0f}; {median.wrong} wrongly"
-    report(f"{SETTLED.name}: settled after {line}", median.settle > SETTLE_TARGET * median.uniform)
+    needed = saving(SETTLED, max(5, runs // 50))
+    line = f"{needed.settle:,.0f} votes, uniformly {needed.uniform:,.0f}; {needed.wrong} wrongly"
+    report(f"{SETTLED.name}: settled after {line}", needed.settle > SETTLE_TARGET * needed.uniform)
     for poll in POLLS:
         width = widths(poll, campaign_runs)
         line = f"planned ±{width.planned:.1f}, true ±{width.true:.1f}, shown ±{width.shown:.1f}"

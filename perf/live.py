@@ -1,9 +1,9 @@
 """Overhead of live battles over asking the models directly: `python -m perf.live`.
 
 Two endpoints stream the same text, each at its own pace. In each round both models are first asked directly, side by
-side, and then in a battle through the app, as a page receives it (server-sent events). A battle's time to the first
-words may be 50 ms longer than that of the slower direct call, or than the longest delay that the app draws if that is
-longer; its words per second may be 10% fewer than those of the slower call.
+side, and then in a battle through the app, as a page receives it (server-sent events). The app waits for both models
+and for a drawn delay, so a battle's first words are due once the slower direct call has them and the longest delay is
+over. They may come 50 ms later. A battle's words per second may be 10% fewer than those of the slower call.
 
 Then 20 battles run at once while a visitor votes in another tab (p95 under 100 ms). That closing a tab stops its
 generations is checked by a soak test.
@@ -33,6 +33,8 @@ from tests.support.voter import Voter
 ROUNDS = 9
 BATTLES = 20
 VOTES = 60
+VOTES_OF_VOTER = 10
+"""Votes of one visitor, before another one comes."""
 TEXT = (
     "All of these words are said one after the other at a steady pace of their own so that it can be measured. "
     * 3
@@ -68,7 +70,8 @@ async def ask_directly(vlm: VLM) -> Pace:
     async with aclosing(vlm.stream(turns, vlm.card.generation)) as pieces:
         async for piece in pieces:
             words.add(piece)
-            if len(words):
+            has_whole_word = len(words) > 0
+            if has_whole_word:
                 times.append(time.perf_counter())
     return reply_pace(start, times, len(TEXT.split()))
 
@@ -81,6 +84,7 @@ async def run_battle(visitor: Visitor) -> Pace:
     started = await visitor.post("/live/battles", {"instruction": "Go on.", "images": [image]})
     async with visitor.watching(f"/live/battles/{started['battle']}") as messages:
         async for message in messages:
+            # Both sides are shown in step, so one of them is enough.
             if message["kind"] == "words" and message["sides"]["a"].get("added"):
                 times.append(time.perf_counter())
     return reply_pace(start, times, len(TEXT.split()))
@@ -130,18 +134,18 @@ async def run_battles(address: str, number: int, stop: threading.Event) -> None:
     await asyncio.gather(*tabs, return_exceptions=True)
 
 
-def vote_beside_battles(app: AppServer, server: OpenAIServer) -> None:
-    """Votes in another tab while battles run, and prints how long a vote takes."""
+def vote_beside_battles(app: AppServer, endpoint: OpenAIServer) -> None:
+    """Votes in another tab while battles run, and prints how long a vote takes; every battle asks the `endpoint`."""
     times = []
     stop = threading.Event()
     battles = threading.Thread(target=lambda: asyncio.run(run_battles(app.address, BATTLES, stop)))
     battles.start()
-    while server.running < BATTLES:
+    while endpoint.running < BATTLES:
         time.sleep(0.1)
     while len(times) < VOTES:
         with Voter(app.address) as voter:
             voter.load()
-            for _ in range(min(10, VOTES - len(times))):
+            for _ in range(min(VOTES_OF_VOTER, VOTES - len(times))):
                 start = time.perf_counter()
                 voter.choose("a")
                 times.append(time.perf_counter() - start)
@@ -150,7 +154,8 @@ def vote_beside_battles(app: AppServer, server: OpenAIServer) -> None:
     stop.set()
     battles.join()
     ordered = sorted(times)
-    p50, p95 = (ordered[int(share * len(ordered))] * 1000 for share in (0.5, 0.95))
+    p50 = ordered[int(0.5 * len(ordered))] * 1000
+    p95 = ordered[int(0.95 * len(ordered))] * 1000
     print(
         f"a vote while {BATTLES} battles run: p50 {p50:.0f} ms, p95 {p95:.0f} ms (target {VOTE_TARGET * 1000:.0f})"
     )

@@ -1,4 +1,4 @@
-"""Draft state: computed from a draft's events alone. An event that comes at another step changes nothing.
+"""Draft state: computed from a draft's events alone. An event that doesn't belong to the draft's step changes nothing.
 
 So the events of a person who withdraws consent can be dropped: the draft returns to its earlier state.
 """
@@ -49,8 +49,9 @@ class DraftState:
     answer: DraftAnswer | None = None
     """captions, answer: the latest ones; a faulty one stays until it is replaced."""
     blind: BlindAnswer | None = None
+    """The answer of a model without picture or caption."""
     verdicts: tuple[Verification, ...] = ()
-    """The verdicts on that answer."""
+    """The verdicts on the latest answer or, if people write no answers, on the question."""
     judgements: tuple[Judged, ...] = ()
     """The verifiers' joint judgement of each answer, in order."""
     rounds: int = 0
@@ -87,9 +88,8 @@ class DraftState:
         opinions = [opinion for opinion in opinions if opinion is not None]
         if not opinions:
             return None
-        return (
-            sum(opinions) <= len(opinions) / 2
-        )  # A majority has to find the blind answer correct.
+        is_found_correct = sum(opinions) > len(opinions) / 2
+        return not is_found_correct
 
     def is_for_model(self, spec: ProjectSpec) -> bool:
         """Returns whether people wait for the project's model, which answers each caption or question once."""
@@ -115,7 +115,8 @@ def _after_event(
         case _, Reject() | Check() as decision:
             return _after_decision(state, decision)
         case "instruction", Instruction() as instruction:
-            return replace(state, step=kind.steps[1], instruction=instruction)
+            step_after_instruction = kind.steps[1]
+            return replace(state, step=step_after_instruction, instruction=instruction)
         case "caption", Captions(texts=texts):
             cleared = replace(state, answer=None, answers=0, failure="", verdicts=())
             return replace(cleared, step="answer", captions=texts, rounds=state.rounds + 1)
@@ -126,6 +127,7 @@ def _after_event(
                 state, step="verify", answer=answer, answers=state.answers + 1, verdicts=()
             )
         case "caption" | "answer" | "verify", BlindAnswer() as blind if not state.verdicts:
+            # Verifiers judge this answer too, so it can't change after the first verdict.
             return replace(state, blind=blind)
         case "verify", Verification() as verdict:
             return _after_verdict(
@@ -142,13 +144,14 @@ def _after_decision(state: DraftState, value: Reject | Check) -> DraftState:
             return replace(state, step="rejected", fault=fault)
         case "accepted", Check(said="correct"):
             return replace(state, check="correct")
+        # A later check can't reject what an earlier one found correct.
         case "accepted", Check(said=fault) if fault != "correct" and state.check is None:
             return replace(state, check=fault, step="rejected", fault=fault)
     return state
 
 
 def _after_verdict(state: DraftState, verifiers: int, kind: ItemKind) -> DraftState:
-    """Returns the state after a verdict that it has already; nothing changes before the last verifier's."""
+    """Returns the state after its latest verdict; it stays at its step until all verifiers have judged."""
     if len(state.verdicts) < verifiers:
         return state
     judgement = majority([verdict.said for verdict in state.verdicts])

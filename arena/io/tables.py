@@ -49,7 +49,9 @@ LISTS = ("logs", "results", "samples", "predictions", "answers", "annotations", 
 _LINE_SUFFIXES = (".jsonl", ".ndjson")
 _JSON_SUFFIXES = (".json", *_LINE_SUFFIXES)
 _CSV_SUFFIXES = (".csv", ".tsv")
-SUFFIXES = (*_JSON_SUFFIXES, *_CSV_SUFFIXES, ".xlsx", ".parquet")
+TABLE_SUFFIXES = (*_CSV_SUFFIXES, ".xlsx", ".parquet")
+"""Files whose records all have the same columns."""
+SUFFIXES = (*_JSON_SUFFIXES, *TABLE_SUFFIXES)
 _BOUNDED_READER = Path(__file__).with_name("bounded_reader.py")
 _XLSX_READER = Path(__file__).with_name("xlsx.py")
 _PARQUET_READER = Path(__file__).with_name("parquet_rows.py")

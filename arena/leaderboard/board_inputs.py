@@ -23,14 +23,12 @@ from arena.types import REFERENCE
 class BoardInputs:
     """Everything that boards need beside the votes cast here, at one moment."""
 
-    bank: int = -1
-    """The bank's version."""
-    flags: int = 0
-    """The flags' version."""
+    bank_version: int = -1
+    flags_version: int = 0
     forgotten: int = 0
     """The number of erased voters."""
-    eligible: Mapping[CountSettings, tuple[int, ...]] = field(default_factory=dict)
-    """Numbers by rule, which change when somebody's votes begin to count."""
+    eligibility: Mapping[CountSettings, tuple[int, ...]] = field(default_factory=dict)
+    """Versions by rule, which change when somebody's votes begin or stop counting."""
     marks: Mapping[CountSettings, VoterMarks] = field(default_factory=dict)
     """The marks of voters by rule."""
     entrants: Mapping[int, Entrant] = field(default_factory=dict)
@@ -58,18 +56,19 @@ class InputReader:
         """
         with self._lock:
             inputs = self.latest
-            bank = counter(connection, BANK_VERSION)
-            if bank != inputs.bank:
-                inputs = replace(inputs, bank=bank, **_bank_fields(connection))
-            flags = counter(connection, FLAGS_VERSION)
+            bank_version = counter(connection, BANK_VERSION)
+            if bank_version != inputs.bank_version:
+                inputs = replace(inputs, bank_version=bank_version, **_bank_fields(connection))
+            flags_version = counter(connection, FLAGS_VERSION)
             forgotten = counter(connection, FORGOTTEN)
-            eligible = {rule: eligibility_version(connection, rule) for rule in self._rules}
-            if (flags, forgotten, eligible) != (inputs.flags, inputs.forgotten, inputs.eligible):
+            eligibility = {rule: eligibility_version(connection, rule) for rule in self._rules}
+            versions = (flags_version, forgotten, eligibility)
+            if versions != (inputs.flags_version, inputs.forgotten, inputs.eligibility):
                 inputs = replace(
                     inputs,
-                    flags=flags,
+                    flags_version=flags_version,
                     forgotten=forgotten,
-                    eligible=eligible,
+                    eligibility=eligibility,
                     marks={rule: voter_marks(connection, rule) for rule in self._rules},
                 )
             self.latest = inputs
@@ -84,7 +83,11 @@ def _bank_fields(connection: Connection) -> dict[str, Any]:
     sources = imported_sources(connection)
     return {
         "entrants": {
-            row.id: Entrant(row.display, row.retired_at is not None, row.name == REFERENCE)
+            row.id: Entrant(
+                display=row.display,
+                retired=row.retired_at is not None,
+                is_reference=row.name == REFERENCE,
+            )
             for row in models
         },
         "families": {row.id: row.name for row in connection.execute(select(FAMILY))},

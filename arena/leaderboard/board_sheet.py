@@ -5,11 +5,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from arena.interval_text import plus_minus
-from arena.leaderboard.board import Board, Span, Standing
+from arena.leaderboard.board import Board, Span, Standing, Trust
 from arena.leaderboard.headline import voters_caveat
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE
 from arena.locale import t, translated
 from arena.model_facts import NO_FACTS, ModelFacts
+from arena.ratings.bradley_terry import Status
 from arena.ratings.intervals import FEW_CLUSTERS
 from arena.ratings.settled import LOOK_EVERY, ORDER_WORDS
 from arena.ratings.shares import Share
@@ -126,8 +127,8 @@ class BoardLine(NamedTuple):
     left_share: float | None
     left_low: float | None
     left_high: float | None
-    status: str
-    trust: str
+    status: Status
+    trust: Trust
     retired: bool
     order: str | None
     """The state of the order of this model and the next one, in words."""
@@ -162,20 +163,21 @@ def board_sheet(
 
 
 def has_orders(board: Board) -> bool:
-    return any(line.order for line in board.standings)
+    return any(standing.order for standing in board.standings)
 
 
 def has_intervals(board: Board) -> bool:
     """Returns whether a rating has an interval; also while they are being computed."""
     if board.statistics is None:
         return board.votes > 0
-    return any(line.rating and line.rating.low is not None for line in board.standings)
+    ratings = [standing.rating for standing in board.standings]
+    return any(rating and rating.low is not None for rating in ratings)
 
 
 def _columns(board: Board) -> Iterator[Column]:
     """Yields the columns; the heads show if intervals are for these voters only."""
     caveat = voters_caveat(board)
-    meets_reference = any(line.win_rate for line in board.standings)
+    meets_reference = any(standing.win_rate for standing in board.standings)
     for column in COLUMNS:
         if column is ORDER and not has_orders(board):
             continue
@@ -190,42 +192,47 @@ def _columns(board: Board) -> Iterator[Column]:
 
 
 def _lines(board: Board, facts: Mapping[str, ModelFacts]) -> Iterator[BoardLine]:
-    votes = None
-    voters = None
+    interval_votes = None
+    interval_for = None
     if board.statistics is not None:
-        votes = board.statistics.votes
-        voters = voters_caveat(board) or t("board.for_voters_like_these")
+        interval_votes = board.statistics.votes
+        interval_for = voters_caveat(board) or t("board.for_voters_like_these")
     for number, group in enumerate(board.groups, 1):
-        for line in group:
-            yield _line(number, line, votes, voters, facts.get(line.model, NO_FACTS))
+        for standing in group:
+            model_facts = facts.get(standing.model, NO_FACTS)
+            yield _line(number, standing, interval_votes, interval_for, model_facts)
 
 
 def _line(
-    group: int, line: Standing, votes: int | None, voters: str | None, facts: ModelFacts
+    group: int,
+    standing: Standing,
+    interval_votes: int | None,
+    interval_for: str | None,
+    facts: ModelFacts,
 ) -> BoardLine:
-    rate = line.win_rate
-    order = line.order
+    rate = standing.win_rate
+    order = standing.order
     return BoardLine(
         group=group,
-        **_span_cells(line.rank, "rank"),
-        model=line.model,
-        **_span_cells(line.rating, "rating"),
-        **_span_cells(line.elo, "elo", value_column="elo_median"),
-        votes=line.votes,
-        ties=line.ties,
+        **_span_cells(standing.rank, "rank"),
+        model=standing.model,
+        **_span_cells(standing.rating, "rating"),
+        **_span_cells(standing.elo, "elo", value_column="elo_median"),
+        votes=standing.votes,
+        ties=standing.ties,
         reference_wins=rate.hits if rate else None,
         reference_votes=rate.n if rate else None,
         **_span_cells(rate, "win_rate"),
-        mean_win_rate=line.mean_win_rate,
-        **_span_cells(line.left, "left", value_column="left_share"),
-        status=line.status,
-        trust=line.trust,
-        retired=line.retired,
+        mean_win_rate=standing.mean_win_rate,
+        **_span_cells(standing.left, "left", value_column="left_share"),
+        status=standing.status,
+        trust=standing.trust,
+        retired=standing.retired,
         order=ORDER_WORDS[order.state] if order else None,
         order_votes=order.settled_at if order else None,
         order_progress=order.progress if order else None,
-        interval_votes=votes,
-        interval_for=voters,
+        interval_votes=interval_votes,
+        interval_for=interval_for,
         organisation=facts.organisation,
         licence=facts.licence,
         parameters=facts.parameters,

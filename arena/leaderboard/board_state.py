@@ -29,7 +29,7 @@ class Version(NamedTuple):
     """The edition of the vote table."""
     bank: int
     flags: int
-    eligible: tuple[int, ...]
+    eligibility: tuple[int, ...]
     """Numbers that change with the voters who count."""
 
 

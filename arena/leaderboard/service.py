@@ -386,7 +386,12 @@ class Leaderboard:
         with self._database.read() as connection:
             inputs = self._inputs.read(connection)
         settings = self._settings(key)
-        version = Version(final.edition, inputs.bank, inputs.flags, inputs.eligible[settings])
+        version = Version(
+            edition=final.edition,
+            bank=inputs.bank_version,
+            flags=inputs.flags_version,
+            eligibility=inputs.eligibility[settings],
+        )
         is_new = version != state.version
         if is_new:
             state.tally = NO_TALLY

@@ -57,7 +57,7 @@ class BattleScenes:
     sampler: PairSampler
     terms: str
     """Version of the terms that the page shows."""
-    copy: Callable[[], BackupState | None]
+    backup_state: Callable[[], BackupState | None]
     """Returns the backup's status, without waiting."""
     reveal: Reveal
     scaled: ScaledPictures
@@ -90,7 +90,7 @@ class BattleScenes:
         choice: Any = sent["value"]  # The store checks it.
         request = VoteRequest(actor.voter, sent["battle"], choice, self.terms)
         battle = await self.batch.vote(request)
-        saved = backup_line(self.copy(), now())
+        saved = backup_line(self.backup_state(), now())
         return _scene(battle, {"status": _status_text(battle), "below": saved})
 
     def next(self, sent: Sent, actor: Actor) -> Scene:

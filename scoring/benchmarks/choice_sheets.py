@@ -44,7 +44,7 @@ def steps_sheet(steps: StepCounts) -> Sheet:
 
 
 def letter_sheet(counts: Sequence[LetterCount]) -> Sheet:
-    """How often each letter is predicted and, if known, right (MMBench, Figure 4)."""
+    """How often each letter is predicted and, if known, how often it is the right answer (MMBench, Figure 4)."""
     predicted = sum(count.predicted for count in counts)
     right = sum(count.right for count in counts)
     rows = [
@@ -125,5 +125,5 @@ def _has_changed(pair: LinePair) -> bool:
     own = pair.own.mean
     other = pair.other.mean
     if own is None or other is None:
-        return own is not other
+        return (own is None) != (other is None)
     return abs(own - other) > SMALLEST_CHANGE

@@ -66,13 +66,14 @@ class MMVetTables(NamedTuple):
 def score_tables(report: Report) -> MMVetTables:
     """The paper's two tables of a report.
 
-    A capability or integration without questions has no line. In a `paper` report unreadable grades count 0.0, unless
-    all are unreadable; `scored_only` returns the report with them unscored. If most are unreadable, nothing is scored.
+    A capability or integration without questions has no line. If most grades are unreadable, nothing is scored.
+    Otherwise unreadable grades count 0.0 in a `paper` report, unless no grade is readable; `scored_only` returns the
+    report with them unscored.
     """
     if unread_note(report):
-        report = _unscored(report)
+        report = _unscored(report)  # Most grades are unreadable.
     elif ungraded_note(report):
-        report = scored_only(report)
+        report = scored_only(report)  # No grade is readable.
     by_capability = {
         name: [row for row in report.rows if name in row.question.groups]
         for name in ALL_CAPABILITIES
@@ -108,14 +109,15 @@ def unread_note(report: Report) -> str:
     """A sentence for a report with mostly unreadable replies; "" for others."""
     grades = [grade for row in report.rows for grade in row.grades]
     judged = [grade for grade in grades if grade.replies]
-    if not report.judge.prompt and not judged:  # a toolkit's file has no replies
+    # A toolkit's file has grades without replies.
+    if not report.judge.prompt and not judged:
         judged = [grade for grade in grades if grade.score is not None]
     unread = sum(UNREADABLE in grade.flags for grade in judged)
     return mostly_unread(unread, len(judged), "grade")
 
 
 def ungraded_note(report: Report) -> str:
-    """A sentence for a report without readable grades, with the reason, or with mostly unreadable ones; else ""."""
+    """A sentence with the reason if no grade is readable, or if most are unreadable; "" for other reports."""
     grades = [grade for row in report.rows for grade in row.grades]
     if any(grade.score is not None and UNREADABLE not in grade.flags for grade in grades):
         return unread_note(report)
@@ -125,7 +127,7 @@ def ungraded_note(report: Report) -> str:
 
 
 def zeros_sentence(grades: Iterable[Grade]) -> str:
-    """A sentence on grades that are 0 because the judge's reply had none, with the first ids; "" without any."""
+    """A sentence on grades that are 0 because the judge's reply held no score, with the first ids; "" without any."""
     all_grades = [*grades]
     zeros = [grade for grade in all_grades if UNREADABLE in grade.flags and grade.score == 0]
     if not zeros:
@@ -216,6 +218,7 @@ class MMVetArticle(Benchmark[Report]):
             caveats.append(Caveat("Partial", missing_notice(report)))
         if report.distrust:
             caveats.append(Caveat("Judge not trusted", report.distrust))
+        # Only the hardened protocol leaves such answers unscored.
         lead = "Partial" if report.protocol == "hardened" else ""
         caveats += [Caveat(lead, text) for text in no_answer_notes(report)]
         if line.unscored:
@@ -226,6 +229,7 @@ class MMVetArticle(Benchmark[Report]):
             )
             caveats.append(Caveat("", text))
         zeros = zeros_sentence(grade for row in report.rows for grade in row.grades)
+        # Without a readable grade there is no other mean.
         if zeros and not ungraded_note(report):
             mean = self.headline(scored_only(report)).mean
             caveats.append(Caveat("", f"{zeros} Without them the mean is {mean:.1f}"))
@@ -250,8 +254,8 @@ class MMVetArticle(Benchmark[Report]):
     def _board(self, report: Report, groups: Groups) -> PublishedBoard | None:
         """The paper's tables of these groups; None if some questions have no grade."""
         is_hardened = report.protocol == "hardened"
-        has_failed = is_hardened and any(row.no_answer for row in report.rows)
-        if report.missing or has_failed:
+        has_ungraded = is_hardened and any(row.no_answer for row in report.rows)
+        if report.missing or has_ungraded:
             return None
         tables = score_tables(report)
         score_table = tables.capabilities if groups == "capabilities" else tables.integrations
@@ -335,5 +339,5 @@ def _scored_answer(row: Row) -> ScoredAnswer:
         groups=tuple(map(capability_words, question.groups)),
         pictures=(question.image, *question.further_images) if question.image else (),
         truth_parts=truth_parts(question.truth),
-        picture=question.image,
+        picture=question.image,  # tells its picture from those of other questions
     )

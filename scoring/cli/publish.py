@@ -69,7 +69,7 @@ def _server(parts: SplitResult) -> str:
 
 
 def _files(score: HubScore, repo: str) -> Iterator[str]:
-    """Yields both files that may come of a score; the Hub tells which of them is due."""
+    """Yields the two files that a score can become; a pull request has the first if the Hub knows its benchmark."""
     yield f"# {score.path}, if {score.dataset} is a benchmark of the Hub with the task {score.task}"
     yield eval_results(score).decode()
     yield f"# else in the front matter of {CARD}"

@@ -1,7 +1,8 @@
-"""Report pictures: the pictures of wrong answers that a report shows or people label, of its file or question file.
+"""Report pictures: those of the wrong answers that a report shows, and of the answers that people label.
 
-They are strangers' bytes: decoded and encoded anew, small, and kept in the database until their report is deleted.
-Only people with the report's link can see them; no copy and no export holds them.
+They come from the report's file or its question file, and are strangers' bytes: decoded and encoded anew, small, and
+kept in the database until their report is deleted. Only people with the report's link can see them; no copy and no
+export holds them.
 """
 
 import base64
@@ -24,7 +25,15 @@ from arena.database import METADATA, Database, DatabaseError
 from arena.io.aside import Aside, AsideError
 from arena.io.images import Picture, PictureError, read_picture
 from arena.io.scaled_pictures import scaled_picture
-from arena.io.tables import COMMAND_LINE, JSON, PAGE, FileLimits, RowsError, read_records
+from arena.io.tables import (
+    COMMAND_LINE,
+    JSON,
+    PAGE,
+    TABLE_SUFFIXES,
+    FileLimits,
+    RowsError,
+    read_records,
+)
 from arena.types import grouped
 from scoring.benchmarks.article import ScoredAnswer, wrong_answers
 from scoring.benchmarks.base import ColumnNames, FileBenchmark
@@ -55,7 +64,7 @@ MOST_OF_QUESTION = 4
 MOST_LABELLED = 90
 """Answers whose pictures are kept so that people can label their errors: about 5 MB."""
 _MOST_WAITING = 50
-"""Files of which pictures are still to be read; those of others stay unread."""
+"""Most files that wait to be read for their pictures; further files stay unread."""
 _PATIENCE_SECONDS = 5.0
 """The time to wait for pictures that are being read."""
 _REFERENCE = re.compile(r"\d{1,12}")
@@ -115,14 +124,15 @@ class ReportPictures:
         wanted = [answer for answer in labelled[:MOST_LABELLED] if answer.id not in kept_pictures]
         if labelled and not wanted:
             return
+        # Without `labelled`, the wrong answers that the report shows are wanted.
         if not labelled and kept_pictures:
             return
-        arrived = self._uploads.latest(job.owner, job.file)
-        if arrived is None:
+        upload = self._uploads.latest(job.owner, job.file)
+        if upload is None:
             return
         if job.link in self._waiting or len(self._waiting) >= _MOST_WAITING:
             return
-        reading = self._reader.submit(self._keep, job.link, arrived, wanted)
+        reading = self._reader.submit(self._keep, job.link, upload, wanted)
         self._waiting[job.link] = reading
         reading.add_done_callback(lambda _: self._waiting.pop(job.link, None))
 
@@ -149,11 +159,12 @@ class ReportPictures:
         with self._database.read() as connection:
             return connection.scalar(query)
 
-    def _keep(self, link: str, arrived: StoredUpload, wanted: Sequence[ScoredAnswer]) -> None:
+    def _keep(self, link: str, upload: StoredUpload, wanted: Sequence[ScoredAnswer]) -> None:
         try:
             on_server = {(file.name, file.md5): file.path for file in self._library.files()}
-            read_pictures = partial(report_pictures, self._jobs, link, arrived, wanted, on_server)
-            may_be_large = bool(on_server) or Source.from_upload(arrived).is_large
+            read_pictures = partial(report_pictures, self._jobs, link, upload, wanted, on_server)
+            # The question files of this server have any length.
+            may_be_large = bool(on_server) or Source.from_upload(upload).is_large
             if self._aside is not None and may_be_large:
                 self._insert(link, self._aside.run(read_pictures))
             else:
@@ -181,7 +192,7 @@ class ReportPictures:
 def report_pictures(
     jobs: Jobs,
     link: str,
-    arrived: StoredUpload,
+    upload: StoredUpload,
     wanted: Sequence[ScoredAnswer],
     on_server: QuestionFilePaths,
 ) -> list[KeptPicture]:
@@ -194,9 +205,9 @@ def report_pictures(
         return []
     benchmark = benchmark_of(report)
     answers = benchmark.scored_answers(report)
-    assert isinstance(benchmark, FileBenchmark), "pictures are asked for of no other"
+    assert isinstance(benchmark, FileBenchmark), "only files of answers have pictures to keep"
     shown_answers = wanted or wrong_answers(answers)
-    roles = file_roles(arrived)
+    roles = file_roles(upload)
     questions = UploadedFile(roles.questions, roles.questions_name) if roles.questions else None
     limits = PAGE
     stamp: QuestionStamp | None = report.questions
@@ -239,7 +250,9 @@ def _question_rows(file: UploadedFile, names: ColumnNames, limits: FileLimits) -
     rows: dict[str, int] = {}
     records = read_records(file.path, limits, IMAGE_COLUMNS, file.name, allow_object=True)
     for place, record in enumerate(records):
-        rows.setdefault(record_id(record, names) or str(place), record.row)
+        id = record_id(record, names) or str(place)
+        rows.setdefault(id, record.row)
+    # All records of a JSON file may be on one row.
     times = Counter(rows.values())
     return {id: row for id, row in rows.items() if times[row] == 1}
 
@@ -248,6 +261,7 @@ def file_pictures(
     path: Path, name: str, answers: Sequence[ScoredAnswer], wanted: Sequence[ScoredAnswer]
 ) -> Iterator[QuestionPicture]:
     """Yields the pictures of the wanted answers in the rows of a file itself. Raises RowsError."""
+    # All records of a JSON file may be on one row.
     times = Counter(answer.row for answer in answers)
     rows = {answer.id: answer.row for answer in answers if answer.row and times[answer.row] == 1}
     yield from _row_pictures(path, name, rows, wanted)
@@ -268,11 +282,12 @@ def _row_pictures(
     cells = _cells(path, name, set(own_rows.values()), limits) if own_rows else {}
     picture_rows: dict[str, int] = {}
     for id, row in own_rows.items():
-        index = str(cells.get(row)).strip()
-        is_reference = _REFERENCE.fullmatch(index) and index in rows
-        picture_rows[id] = rows[index] if is_reference else row
-    if missing := set(picture_rows.values()) - cells.keys() - set(own_rows.values()):
-        cells |= _cells(path, name, missing, limits)
+        cell_text = str(cells.get(row)).strip()
+        is_reference = _REFERENCE.fullmatch(cell_text) and cell_text in rows
+        picture_rows[id] = rows[cell_text] if is_reference else row
+    other_rows = set(picture_rows.values()) - set(own_rows.values())
+    if other_rows:
+        cells |= _cells(path, name, other_rows, limits)
     for id, row in picture_rows.items():
         for data in _decode_pictures(cells.get(row)):
             with suppress(PictureError):
@@ -280,16 +295,19 @@ def _row_pictures(
 
 
 def _cells(path: Path, name: str, rows: set[int], limits: FileLimits) -> dict[int, JSON]:
-    """Returns the picture cells of these rows, by row. Raises RowsError."""
+    """Returns the picture cells of these rows, by row; None for a row without one. Raises RowsError."""
     cells: dict[int, JSON] = {}
-    for record in read_records(
-        path, replace(limits, cell=limits.line), name=name, allow_object=True
-    ):
+    # All records of a table have the same columns, those of a JSON file their own.
+    is_table = Path(name).suffix.lower() in TABLE_SUFFIXES
+    # A picture may be as long as a line.
+    picture_limits = replace(limits, cell=limits.line)
+    for record in read_records(path, picture_limits, name=name, allow_object=True):
         columns = [column for column in IMAGE_COLUMNS if column in record.values]
-        if not columns or len(cells) == len(rows):
+        has_no_pictures = is_table and not columns
+        if has_no_pictures or len(cells) == len(rows):
             break
         if record.row in rows:
-            cells[record.row] = record.values[columns[0]]
+            cells[record.row] = record.values[columns[0]] if columns else None
     return cells
 
 

@@ -60,6 +60,7 @@ JOB = Table(
         Field(name, Text, nullable=False)
         for name in ("draft", "benchmark", "benchmark_name", "protocol", "title", "file")
     ),
+    # The judge; empty if rules alone decide.
     *(Field(name, Text, nullable=False) for name in ("address", "model", "spec")),
     Field("own_key", Boolean, nullable=False),
     Field("quote", Text, nullable=False),
@@ -137,6 +138,7 @@ class Jobs:
         """Reports and drafts, while somebody looks at them."""
 
     def __reduce__(self) -> tuple[object, ...]:
+        """Opens the same jobs in a child process, which reads large files."""
         return Jobs, (self._database, self._lease, self._redact)
 
     def create(
@@ -153,7 +155,7 @@ class Jobs:
             raise JobError(
                 f"We don't know the price of {spec.model}, so it can't be lent. Add it to JUDGE_PRICES."
             )
-        made = draft if isinstance(draft, Written) else written(draft)
+        record = draft if isinstance(draft, Written) else written(draft)
         unfinished = and_(JOB.c.owner == owner, JOB.c.state != "done")
         with self._database.write() as connection:
             take_turn(connection, JOB)
@@ -162,24 +164,32 @@ class Jobs:
                 raise JobError(
                     f"You have {MOST_OF_OWNER} jobs without a report, the most for one person. Delete one first."
                 )
-            self._count_on_network(connection, network, "quotes", "quotes")
+            self._count_on_network(connection, network, "quotes", words="quotes")
             code = self._days.code(connection, network, "quotes") if network else None
-            spec_json = record_json(spec)
-            values = {"state": "quoted", "network": code, "draft": made.json, "spec": spec_json}
-            return self._insert(connection, owner, made, quote, own_key=own_key, **values)
+            return self._insert(
+                connection,
+                owner,
+                record,
+                quote,
+                state="quoted",
+                draft=record.json,
+                spec=record_json(spec),
+                own_key=own_key,
+                network=code,
+            )
 
     def add_done(self, owner: str, report: AnyReport | Written, network: str | None = None) -> Job:
         """Stores a report that needed no judge; one that its owner already has keeps its link. Raises JobError.
 
         Reports expire by age and never make room for a newer one, since their links may have been shared.
         """
-        made = report if isinstance(report, Written) else written(report, is_done=True)
-        ended = {"draft": "", "report": made.json, "finished": now(), "score": made.score}
+        record = report if isinstance(report, Written) else written(report, is_done=True)
+        ended = {"draft": "", "report": record.json, "finished": now(), "score": record.score}
         free = Quote(
             grades=0, calls=0, cached=0, prompt_tokens=0, completion_tokens=0, most=0, price=None
         )
         is_owners = and_(JOB.c.owner == owner, _FREE)
-        is_same = FREE_REPORT.c.digest == made.digest
+        is_same = FREE_REPORT.c.digest == record.digest
         same_report = select(JOB.c.link).join(FREE_REPORT).where(is_same, is_owners)
         with self._database.write() as connection:
             take_turn(connection, JOB)
@@ -189,21 +199,24 @@ class Jobs:
                 raise JobError(
                     f"You have {MOST_OF_OWNER} free reports, the most for one person. Delete one first."
                 )
-            self._count_on_network(connection, network, "reports", "free reports")
-            if benchmark_named(made.benchmark).way == "hidden":
+            self._count_on_network(connection, network, "reports", words="free reports")
+            if benchmark_named(record.benchmark).way == "hidden":
                 code = self._days.code(connection, network, "reports") if network else None
-                if hindrance := self.hidden.begin(connection, owner, code, made.benchmark_name):
+                if hindrance := self.hidden.begin(connection, owner, code, record.benchmark_name):
                     raise JobError(hindrance)
             job = self._insert(
-                connection, owner, made, free, state="done", spec="", own_key=False, **ended
+                connection, owner, record, free, state="done", spec="", own_key=False, **ended
             )
-            connection.execute(insert(FREE_REPORT).values(link=job.link, digest=made.digest))
+            connection.execute(insert(FREE_REPORT).values(link=job.link, digest=record.digest))
             return job
 
-    def start(self, owner: str, link: str, holder: str | None, network: str | None = None) -> Job:
+    def start(
+        self, owner: str, link: str, holder: str | None, paying_network: str | None = None
+    ) -> Job:
         """Queues a quoted or stopped job; `holder` is the server with its owner's key. Raises JobError.
 
-        `network` is the code of the network that pays beside the owner; a job with an own key keeps that of its quote.
+        `paying_network` is the code of the network that pays beside the owner. A job with an own key keeps the code of
+        its quote.
         """
         with self._database.write() as connection:
             take_turn(connection, JOB)
@@ -217,12 +230,13 @@ class Jobs:
                 raise JobError(
                     f"Your job {other!r} is still running. Wait until it's done, or cancel it."
                 )
+            # Only a job's first start counts as a report on sealed items.
             if job.state == "quoted" and benchmark_of(job).way == "sealed":
                 code = connection.scalar(select(JOB.c.network).where(JOB.c.link == link))
                 if hindrance := self._sealed.begin(connection, owner, code):
                     raise JobError(hindrance)
             queued = {"state": "waiting", "problem": "", "queued": now()}
-            payer = {} if job.own_key else {"network": network}
+            payer = {} if job.own_key else {"network": paying_network}
             return self._change(
                 connection, link, **queued, **payer, **self._held_by(connection, holder)
             )
@@ -250,6 +264,7 @@ class Jobs:
         """Publishes a finished report, or makes it private again. Raises JobError."""
         with self._database.write() as connection:
             job = self._owners_job(connection, owner, link)
+            # A withdrawn report can't be published again, but it can be made private.
             is_withdrawn = published and job.withdrawn is not None
             if hindrance := hindrance_to_publish(job.state, job.benchmark, is_withdrawn):
                 raise JobError(f"{job.title!r} {hindrance}")
@@ -292,7 +307,7 @@ class Jobs:
             JOB.c.state == "waiting",
             this_job.c.link == link,
             this_job.c.own_key == JOB.c.own_key,
-            this_job.c.queued > JOB.c.queued,
+            JOB.c.queued < this_job.c.queued,
         )
         with self._database.read() as connection:
             return _count_jobs(connection, is_ahead)
@@ -341,10 +356,10 @@ class Jobs:
 
     def spec(self, address: str, model: str, owner: str | None) -> JudgeSpec | None:
         """Returns a judge's spec at this address from an earlier job; `owner` is None for the operator's judge."""
-        is_of_owner = and_(JOB.c.own_key, JOB.c.owner == owner)
-        if owner is None:
-            is_of_owner = JOB.c.own_key.is_(False)
-        is_judge = and_(JOB.c.address == address, JOB.c.model == model, is_of_owner)
+        is_operators = JOB.c.own_key.is_(False)
+        is_owners = and_(JOB.c.own_key, JOB.c.owner == owner)
+        has_same_owner = is_operators if owner is None else is_owners
+        is_judge = and_(JOB.c.address == address, JOB.c.model == model, has_same_owner)
         query = select(JOB.c.spec).where(is_judge)
         with self._database.read() as connection:
             text = connection.scalar(query.order_by(JOB.c.created.desc()).limit(1))
@@ -357,24 +372,25 @@ class Jobs:
     ) -> Claim | None:
         """Claims the job that has waited longest, or an orphan of a dead server; None if there is none.
 
-        A job with an own key needs its link among `keys`, one of the operator's judge that this judge is `lent`. The
-        `busy` ones are under way here; a network has one with an own key at a time, and its others wait.
+        A job with an own key is claimed only if its link is among `keys`, a job for the operator's judge only if that
+        judge is `lent`. The `busy` jobs are under way here. Jobs with own keys from one network are judged one at a
+        time.
         """
-        other = JOB.alias()
-        busy_networks = select(other.c.network).where(
-            other.c.own_key, other.c.link.in_(busy), other.c.network.is_not(None)
+        busy_job = JOB.alias()
+        busy_networks = select(busy_job.c.network).where(
+            busy_job.c.own_key, busy_job.c.link.in_(busy), busy_job.c.network.is_not(None)
         )
         has_key = and_(
             JOB.c.holder == holder,
             JOB.c.link.in_(keys),
             func.coalesce(JOB.c.network, "").not_in(busy_networks),
         )
-        is_lent = JOB.c.own_key.is_(False) & lent
-        waits = and_(JOB.c.state == "waiting", or_(is_lent, has_key))
+        is_for_lent_judge = JOB.c.own_key.is_(False) & lent
+        waits = and_(JOB.c.state == "waiting", or_(is_for_lent_judge, has_key))
         with self._database.write() as connection:
             take_turn(connection, JOB)
             is_lapsed = JOB.c.until < present(connection)
-            is_orphan = and_(is_lent, JOB.c.state == "judging", is_lapsed)
+            is_orphan = and_(is_for_lent_judge, JOB.c.state == "judging", is_lapsed)
             due = select(JOB.c.link).where(or_(waits, is_orphan), JOB.c.link.not_in(busy))
             link = connection.scalar(due.order_by(JOB.c.queued, JOB.c.link).limit(1))
             if link is None:
@@ -384,8 +400,8 @@ class Jobs:
             job = self._change(connection, link, **begun, **lease)
             logins = select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash == JOB.c.owner)
             person = logins.scalar_subquery().label("person")
-            private = select(JOB.c.draft, JOB.c.spec, JOB.c.network, person)
-            row = connection.execute(private.where(JOB.c.link == link)).one()
+            select_claim = select(JOB.c.draft, JOB.c.spec, JOB.c.network, person)
+            row = connection.execute(select_claim.where(JOB.c.link == link)).one()
         payer = job.owner if row.person is None else str(row.person)
         return Claim(job, row.draft, read_record(JudgeSpec, row.spec), payer, row.network)
 
@@ -406,9 +422,9 @@ class Jobs:
     def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
         """Stores a job's progress; `ratio` is that of the real to the estimated cost of its replies so far."""
         with self._database.write() as connection:
-            judged = update(JOB).where(_judged_by(holder, link))
-            grades = {"done": progress.done, "total": progress.total, "fresh": progress.fresh}
-            connection.execute(judged.values(**grades, ratio=ratio, problem=progress.waits))
+            change = update(JOB).where(_judged_by(holder, link))
+            counts = {"done": progress.done, "total": progress.total, "fresh": progress.fresh}
+            connection.execute(change.values(**counts, ratio=ratio, problem=progress.waits))
 
     def finish(self, holder: str, link: str, report: AnyReport) -> bool:
         """Stores a job's report if this server still holds it, and returns whether it does."""

@@ -64,17 +64,19 @@ def plan_answer(key: str, item: str, stratum: str, seed: str) -> PlannedAnswer:
 
 def mark_plan(answers: Sequence[ScoredAnswer], seed: str) -> tuple[PlannedAnswer, ...]:
     """The order in which a report's answers are marked: the same for everybody who marks it."""
+    # By stratum: the item of each answer by its key.
     strata: dict[str, dict[str, str]] = {}
     for answer in answers:
-        strata.setdefault(stratum_of(answer.score), {})[answer_key(answer)] = answer.id
+        items = strata.setdefault(stratum_of(answer.score), {})
+        items[answer_key(answer)] = answer.id
     turns: list[_Turn] = []
     for stratum, items in strata.items():
         order = list(items.items())
         random.Random(f"{seed} {stratum}").shuffle(order)
         for place, (key, item) in enumerate(order):
             part = (place + 0.5) / len(order)
-            turns.append(_Turn(part, stratum, place, plan_answer(key, item, stratum, seed)))
-    turns.sort(key=lambda turn: (turn.part, turn.stratum, turn.place))
+            turns.append(_Turn(part, stratum, plan_answer(key, item, stratum, seed)))
+    turns.sort(key=lambda turn: (turn.part, turn.stratum))
     return tuple(turn.answer for turn in turns)
 
 
@@ -84,7 +86,6 @@ class _Turn(NamedTuple):
     part: float
     """The part of its stratum that comes before the answer, so that large strata have more turns."""
     stratum: str
-    place: int
     answer: PlannedAnswer
 
 
@@ -94,7 +95,7 @@ class History(NamedTuple):
     persons: Mapping[str, frozenset[str]]
     """The persons who had each answer."""
     own: Sequence[tuple[str, int]]
-    """The answers that the next person had, in order, each with its round."""
+    """The answers that the person who gets the next one has had, in order, each with its round."""
     disputed: frozenset[str] = frozenset()
     """Answers that exactly two persons had, with different values."""
 

@@ -60,6 +60,7 @@ def chosen_subsets(words: str) -> tuple[Examples, ...]:
 
 def marked_answers(report: Report, marks: Sequence[PersonMark]) -> list[MarkedAnswer]:
     """The report's answers that people marked. Raises MarksError for fewer than LEAST_MARKS."""
+    # A second round only shows how far a person agrees with their own first mark.
     scores_by_item = grouped((mark.item, mark.score) for mark in marks if mark.round == 1)
     answers = []
     for row in report.rows:

@@ -158,6 +158,15 @@ def test_a_row_that_cannot_be_told_from_others_shows_no_others_picture(tmp_path)
     assert found_in(path) == {"1": about(RED), "2": about(BLUE)}
 
 
+@pytest.mark.parametrize("name", ["m.json", "m.jsonl"])
+def test_a_record_without_a_picture_hides_no_later_ones(tmp_path, name):
+    rows = [row(1, "D"), row(2, "D", image=picture(BLUE))]
+    lines = [json.dumps(one) for one in rows]
+    path = tmp_path / name
+    path.write_text("\n".join(lines) if name == "m.jsonl" else f"[{lines[0]},\n{lines[1]}]")
+    assert found_in(path) == {"2": about(BLUE)}
+
+
 class House:
     """Reports with pictures, of files that were uploaded."""
 
