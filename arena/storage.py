@@ -25,7 +25,9 @@ VOTES_ROOM = 1_000_000_000
 _SQLITE_ROOM = 1_000_000
 """Free bytes of the disk that SQLite needs for its files."""
 _NEVER_SERVED = b"\1\1"
-"""Version bytes of an SQLite file that no server has opened; opening changes them before the log begins."""
+"""Bytes 18 and 19 of an SQLite file that no server has opened: the version without a WAL. A server's first opening sets
+both to 2, before a log begins.
+"""
 _OCTAL = re.compile(r"\\([0-7]{3})")
 """A character of a path in the mount table, such as `\\040` for a blank."""
 _PORT = re.compile(r":(\d+)$")
@@ -58,7 +60,8 @@ def storage_line(settings: Settings, mounts: Path = MOUNTS) -> str:
         return f"Votes: {_describe_postgresql(settings)}{copy_note}"
     file = file_of(settings.database_url)
     refuse_foreign_log(file.resolve())
-    if not _is_temporary(settings, refuse_network(file, mounts)):
+    mount = refuse_network(file, mounts)
+    if not _is_temporary(settings, mount):
         return f"Votes: SQLite on a persistent disk, {file}{copy_note}"
     if copy_note:
         return f"Votes: SQLite on a disk that a restart wipes, {file}{copy_note}"
@@ -120,7 +123,7 @@ def refuse_foreign_log(file: Path) -> None:
         with file.open("rb") as opened:
             version = opened.read(20)[18:]
         has_log = wal.stat().st_size > 0
-    except OSError:  # neither is there, or the database says why it cannot be read
+    except OSError:  # One of them is missing, or the database says why it cannot be read.
         return
     if has_log and version == _NEVER_SERVED:
         raise StorageError(
@@ -130,7 +133,10 @@ def refuse_foreign_log(file: Path) -> None:
 
 
 def mount_of(file: Path, mounts: Path) -> Mount:
-    """Returns the last mount on the nearest folder above a file, following links; its kind may be unknown."""
+    """Returns the mount on the nearest folder above a file, following links; its kind may be unknown.
+
+    Of several on one folder it is the last, which hides the others.
+    """
     target = file.resolve()
     nearest = Mount(Path("/"), "unknown")
     if not mounts.exists():
@@ -138,8 +144,8 @@ def mount_of(file: Path, mounts: Path) -> Mount:
     for line in mounts.read_text("utf-8", "replace").splitlines():
         _device, point, kind, *_options = line.split(" ")
         mount = Mount(Path(_OCTAL.sub(_character, point)), kind)
-        is_nearer = len(mount.point.parts) >= len(nearest.point.parts)
-        if target.is_relative_to(mount.point) and is_nearer:
+        is_as_near = len(mount.point.parts) >= len(nearest.point.parts)
+        if target.is_relative_to(mount.point) and is_as_near:
             nearest = mount
     return nearest
 
@@ -204,9 +210,10 @@ def _describe_postgresql(settings: Settings) -> str:
     options = parse_qs(address.query)
     host = address.hostname or "this machine"
     port = "5432"
+    # `address.port` raises for a list of hosts.
     if port_match := _PORT.search(address.netloc):
         port = port_match[1]
-    # options in the query come first, and of several the last
+    # An option in the query replaces them, and the last of several counts.
     host = options.get("host", [host])[-1]
     port = options.get("port", [port])[-1]
     if settings.space and port not in SPACE_PORTS:

@@ -23,7 +23,7 @@ from scoring.people.measures import distance_interval
 
 RIGHT = (0.03, 0.06, 0.15, 0.3, 0.5, 0.7, 0.85, 0.94, 0.97)
 """Shares of right answers."""
-HARD = Target(shortest=0.92, longest=1.0, widest=4.0)
+HARD = Target(least_share=0.92, most_share=1.0, most_width=4.0)
 """Wide, since where judges hardly err, most of an interval's width is for errors that were not seen."""
 ROUNDING = 1e-9
 Judge = Literal[

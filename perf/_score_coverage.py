@@ -20,11 +20,11 @@ from scoring.specs.scored_rows import scored_rows
 
 MEANS = np.array([0.05, 0.2, 0.5, 0.8, 0.94])
 """Mean grades of the cells."""
-FEW = Target(shortest=0.92, longest=1.0, widest=4.0)
+FEW = Target(least_share=0.92, most_share=1.0, most_width=4.0)
 """Few questions: their scores are coarse, and an interval is wide."""
-SHARED = Target(shortest=0.92, longest=0.99, fewest=0.87, widest=1.6)
-EVEN = Target(shortest=0.93, longest=0.985, widest=1.25)
-KNOWN = Target(shortest=0.95, longest=1.0, widest=10.0)
+SHARED = Target(least_share=0.92, most_share=0.99, least_cell_share=0.87, most_width=1.6)
+EVEN = Target(least_share=0.93, most_share=0.985, most_width=1.25)
+KNOWN = Target(least_share=0.95, most_share=1.0, most_width=10.0)
 """Wide: the interval covers new questions too, while the truth is the score of one complete file."""
 
 

@@ -16,13 +16,13 @@ Result = TypeVar("Result")
 class Target(NamedTuple):
     """Bounds for the share of runs whose intervals hold the truth, and for the intervals' width."""
 
-    shortest: float = 0.93
-    """Least share on the average of the cells: intervals that are too short hold the truth too rarely."""
-    longest: float = 0.98
-    """Most share on the average of the cells."""
-    fewest: float = 0.90
+    least_share: float = 0.93
+    """Least mean of the cells' shares: intervals that are too short hold the truth too rarely."""
+    most_share: float = 0.98
+    """Most mean of the cells' shares."""
+    least_cell_share: float = 0.90
     """Least share of any cell."""
-    widest: float = 1.25
+    most_width: float = 1.25
     """Most mean width, over the width of the middle 95% of the numbers."""
 
 
@@ -58,14 +58,14 @@ class Coverage(NamedTuple):
 
     def misses(self, target: Target) -> bool:
         return not (
-            target.shortest <= self.held.mean() <= target.longest
-            and self.held.min() >= target.fewest
-            and self.width <= target.widest
+            target.least_share <= self.held.mean() <= target.most_share
+            and self.held.min() >= target.least_cell_share
+            and self.width <= target.most_width
         )
 
 
 def results(of_run: Callable[[int], Result], runs: int) -> list[Result]:
-    """Returns each run's result; `of_run` gets the run's number from 0 and is pickled, as all cores work."""
+    """Returns each run's result. `of_run` takes its number, from 0, and is pickled, since it runs on all cores."""
     with ProcessPoolExecutor() as pool:
         return list(pool.map(of_run, range(runs), chunksize=max(1, runs // 50)))
 
@@ -79,10 +79,13 @@ def coverage(simulation: Simulation, runs: int) -> Coverage:
     """Runs a simulation so many times and returns its coverage."""
     truth = simulation.truth()
     estimates = results(partial(_estimates, simulation), runs)
-    value, low, high = (np.array(column) for column in zip(*estimates, strict=True))
+    value = np.array([estimate.value for estimate in estimates])
+    low = np.array([estimate.low for estimate in estimates])
+    high = np.array([estimate.high for estimate in estimates])
     held = (low <= truth) & (truth <= high)
-    ends = np.quantile(value, (0.025, 0.975), axis=0)
-    return Coverage(held.mean(0), float((high - low).mean() / (ends[1] - ends[0]).mean()))
+    middle_low, middle_high = np.quantile(value, (0.025, 0.975), axis=0)
+    width = (high - low).mean() / (middle_high - middle_low).mean()
+    return Coverage(held.mean(0), float(width))
 
 
 def _estimates(simulation: Simulation, run: int) -> Estimates:

@@ -41,10 +41,10 @@ SCALE = 0.65
 """Deviation of most designs' strengths in log odds: 113 rating points."""
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 """Gauss-Hermite quadrature, for expectations over a normal distribution."""
-FEW_ITEMS = Target(shortest=0.90, longest=1.0, widest=2.0)
-FEW_VOTERS = Target(longest=1.0, widest=10.0)
+FEW_ITEMS = Target(least_share=0.90, most_share=1.0, most_width=2.0)
+FEW_VOTERS = Target(most_share=1.0, most_width=10.0)
 """Wide, since the spread of two voters has one degree of freedom: Student's quantile is 12.7."""
-SHARES = Target(shortest=0.92, longest=1.0, widest=2.0)
+SHARES = Target(least_share=0.92, most_share=1.0, most_width=2.0)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ DESIGNS = (
 def busy(share: float, others: int = 40) -> Design:
     """Returns a board where one of many voters casts this share of the votes."""
     name = f"one voter with {share:.0%}, {others} others"
-    target = Target(longest=1.0, widest=1.25 if share < 0.7 else 2.0)
+    target = Target(most_share=1.0, most_width=1.25 if share < 0.7 else 2.0)
     return Design(name, 7, 574, 4_000, voters=others + 1, taste=0.7, busy=share, target=target)
 
 
@@ -153,7 +153,7 @@ FEW_OR_BUSY = (
         voters=40,
         taste=0.7,
         lone=True,
-        target=Target(longest=1.0, widest=1.5),
+        target=Target(most_share=1.0, most_width=1.5),
     ),
 )
 """Boards whose voters are few, or one of them busy."""
@@ -215,7 +215,7 @@ WIN_RATES = (
     WinRates("one win rate, 12 uneven voters", 1, 12, 1.0),
     WinRates("one win rate, 12 very uneven voters", 1, 12, 2.0, taste=0.5),
     WinRates("win rates, 3 voters", 6, 3, 0.0),
-    WinRates("win rates, 200 voters", 6, 200, 0.5, target=Target(longest=0.985)),
+    WinRates("win rates, 200 voters", 6, 200, 0.5, target=Target(most_share=0.985)),
 )
 EQUAL = (
     Design("equal, one voter with half", 7, 574, 2_000, 41, taste=0.7, scale=0, busy=0.5),

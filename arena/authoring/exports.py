@@ -46,7 +46,7 @@ class ItemExportCounts:
 
 
 class _StoredItems(NamedTuple):
-    """The items of an export."""
+    """The items of an export, with all their pictures stored, and their counts."""
 
     items: list[ExportedItem]
     counts: ItemExportCounts
@@ -94,12 +94,13 @@ class Exports:
             elif form == "tsv":
                 counts = self._write_tsv(project, drafts, new_folder, with_texts)
             else:
-                found = self._items(project, drafts, with_texts)
-                counts = found.counts
-                if words is not None and form == "hub":
-                    write_hub(new_folder, project, drafts, found.items, words)
+                stored = self._items(project, drafts, with_texts)
+                counts = stored.counts
+                if form == "hub":
+                    assert words is not None
+                    write_hub(new_folder, project, drafts, stored.items, words)
                 else:
-                    _write_bank(new_folder, found.items)
+                    _write_bank(new_folder, stored.items)
             new_folder.rename(folder)
         return counts
 
@@ -133,14 +134,12 @@ class Exports:
         state = draft.state
         own_licence = project_of(project.spec).licence
         assert state.instruction and state.answer
-        pictures = tuple(
-            ExportedPicture(
-                self._file(project, draft, picture),
-                picture.credit,
-                own_licence if picture.credit.licence == "own" else picture.credit.licence or "",
-            )
-            for picture in state.instruction.pictures
-        )
+        pictures = []
+        for picture in state.instruction.pictures:
+            credit = picture.credit
+            licence = own_licence if credit.licence == "own" else credit.licence or ""
+            file = self._file(project, draft, picture)
+            pictures.append(ExportedPicture(file, credit, licence))
         return ExportedItem(
             draft=draft.id,
             key=item_key(
@@ -148,7 +147,7 @@ class Exports:
             ),
             family=draft.family,
             instruction=state.instruction.text,
-            pictures=pictures,
+            pictures=tuple(pictures),
             captions=state.captions if with_texts else None,
             reference=state.answer.text if with_texts else None,
             verified_by=sum(verdict.said == "correct" for verdict in state.verdicts),
@@ -172,13 +171,13 @@ class Exports:
         """Writes the table of accepted questions with their pictures. Raises ExportError."""
         spec = project_of(project.spec)
         accepted = [draft for draft in drafts if draft.state.step == "accepted"]
-        files = [self._file(project, draft, _only_picture(draft)) for draft in accepted]
+        picture_files = [self._file(project, draft, _only_picture(draft)) for draft in accepted]
         rows = (
-            choice_row(draft, file, spec, with_texts).values()
-            for draft, file in zip(accepted, files, strict=True)
+            choice_row(draft, picture_file, spec, with_texts).values()
+            for draft, picture_file in zip(accepted, picture_files, strict=True)
         )
-        with (folder / f"{project.name}.tsv").open("w", encoding="utf-8", newline="") as file:
-            write_csv(file, chain([CHOICE_COLUMNS], rows), exact=True, delimiter="\t")
+        with (folder / f"{project.name}.tsv").open("w", encoding="utf-8", newline="") as table:
+            write_csv(table, chain([CHOICE_COLUMNS], rows), exact=True, delimiter="\t")
         left_out = {
             "rejected": sum(draft.state.step == "rejected" for draft in drafts),
             "not finished": sum(draft.state.is_open for draft in drafts),
@@ -218,6 +217,7 @@ class Exports:
 
 
 def _only_picture(draft: Draft) -> ItemPicture:
+    """Returns the picture of a multiple-choice question, which has exactly one."""
     assert draft.state.instruction
     (picture,) = draft.state.instruction.pictures
     return picture
@@ -231,8 +231,8 @@ def _has_visit_row(draft: Draft) -> bool:
     if state.step != "rejected":
         return state.step == "accepted"
     # The fault is the verifiers', not one for which an operator removed the item.
-    was_judged_so = bool(state.judgements) and state.judgements[-1] == state.fault
-    return was_judged_so and state.fault in ("caption", "answer", "not told")
+    is_verifiers_fault = bool(state.judgements) and state.judgements[-1] == state.fault
+    return is_verifiers_fault and state.fault in ("caption", "answer", "not told")
 
 
 def _counts(

@@ -32,7 +32,7 @@ class QualityRow(NamedTuple):
 
 
 class VoteRow(NamedTuple):
-    """An answer with its worker."""
+    """A vote with its worker."""
 
     time: str
     person: str
@@ -46,10 +46,11 @@ class VoteRow(NamedTuple):
     seconds: float
     """The seconds from display to choice."""
     kind: str
-    """"check" or "work"."""
+    """Either "check" or "work"."""
     passed: str
     """For a check "yes" or "no", else blank."""
     draw_probability: float | None
+    """The probability with which this item and pair of models was drawn; None for a check."""
     counts: str
     """Whether it is on the campaign's board: "yes" or "no"."""
 
@@ -96,7 +97,7 @@ def _quality_row(worker: WorkerQuality) -> QualityRow:
 def votes_sheet(
     judgements: Iterable[Judgement], seats: Mapping[int, Seat], uncounted: frozenset[int]
 ) -> Sheet:
-    """Returns every answer with its worker, including checks; `uncounted` are the seats whose votes don't count."""
+    """Returns every vote with its worker, including checks; `uncounted` are the seats whose votes don't count."""
     rows = [
         _vote_row(judgement, seats[judgement.seat], judgement.seat in uncounted)
         for judgement in judgements

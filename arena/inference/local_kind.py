@@ -18,7 +18,10 @@ _COMMIT_WORDS = "the commit on the Hub, 40 hexadecimal digits"
 
 
 def _weights(folder: str, info: ValidationInfo) -> str:
-    """Returns the folder, relative to the catalogue's; a folder beside a model of the Hub is refused later."""
+    """Returns the path of a folder, which is given relative to the catalogue's. Raises ValueError if it has no model.
+
+    With `hub` too, it stays as it is: `_check_weights` refuses both.
+    """
     if not folder or info.data.get("hub"):
         return folder
     path = Path(info.context or ".") / Path(folder).expanduser()
@@ -30,6 +33,7 @@ def _weights(folder: str, info: ValidationInfo) -> str:
 class LocalTable(CardTable, frozen=True):
     """Keys of a model on this machine."""
 
+    # `hub` comes first, since `_weights` reads it.
     hub: Annotated[Stripped, must_be("an id on the Hub, as in owner/model", _HUB_ID.fullmatch)] = ""
     folder: Annotated[Stripped, AfterValidator(_weights)] = ""
     revision: Annotated[Stripped, must_be(_COMMIT_WORDS, _COMMIT.fullmatch)] | None = None

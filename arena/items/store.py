@@ -81,6 +81,7 @@ IMAGE = Table(
     Column("licence", Text, nullable=False),
     UniqueConstraint("item_id", "position"),
 )
+"""Images of items. `key`: the source key, see `ingest.ImageDraft`; `look`: the perceptual hash."""
 PREDICTIONS = Table(
     "predictions",
     METADATA,
@@ -208,7 +209,8 @@ class Bank:
         """Returns the check items of the source of this name; without a name, of all sources."""
         ids = set()
         for check_source in self.sources:
-            if check_source.kind == "check" and source in ("", check_source.name):
+            is_wanted = not source or check_source.name == source
+            if check_source.kind == "check" and is_wanted:
                 ids.add(check_source.id)
         return [item for item in self.items.values() if item.source in ids]
 
@@ -227,6 +229,7 @@ class ItemBank:
         self._checked_at = 0.0
 
     def __reduce__(self) -> tuple[object, ...]:
+        """Opens the same bank in a child process, which reads large files."""
         return ItemBank, (self._database, self._hosts)
 
     def bank(self) -> Bank:
@@ -260,15 +263,16 @@ class ItemBank:
 
     def known_items(self) -> list[KnownItem]:
         """Returns every item with the names in predictions files; check items take no predictions."""
-        images = select(IMAGE.c.item_id, IMAGE.c.name).order_by(IMAGE.c.position)
+        image_query = select(IMAGE.c.item_id, IMAGE.c.name).order_by(IMAGE.c.position)
+        item_query = (
+            select(ITEM.c.id, ITEM.c.key, ITEM.c.instruction)
+            .join(SOURCE)
+            .where(SOURCE.c.kind != "check")
+            .order_by(ITEM.c.id)
+        )
         with self._database.read() as connection:
-            names = grouped(connection.execute(images))
-            items = (
-                select(ITEM.c.id, ITEM.c.key, ITEM.c.instruction)
-                .join(SOURCE)
-                .where(SOURCE.c.kind != "check")
-            )
-            rows = connection.execute(items.order_by(ITEM.c.id)).all()
+            names = grouped(connection.execute(image_query))
+            rows = connection.execute(item_query).all()
         return [KnownItem(row.id, row.key, row.instruction, tuple(names[row.id])) for row in rows]
 
     def models(self) -> list[KnownModel]:
@@ -300,10 +304,13 @@ class ItemBank:
 
     def answered_items(self, model: str) -> frozenset[int]:
         """Returns the ids of the items to which a model has an answer in use."""
-        query = select(ANSWER.c.item_id).join(MODEL, MODEL.c.id == ANSWER.c.model_id)
+        query = (
+            select(ANSWER.c.item_id)
+            .join(MODEL, MODEL.c.id == ANSWER.c.model_id)
+            .where(MODEL.c.name == model, ANSWER.c.withdrawn_at.is_(None))
+        )
         with self._database.read() as connection:
-            in_use = query.where(MODEL.c.name == model, ANSWER.c.withdrawn_at.is_(None))
-            return frozenset(connection.scalars(in_use))
+            return frozenset(connection.scalars(query))
 
     def contributions(self) -> list[Contribution]:
         """Returns the contribution of each predictions file, in the order of import."""

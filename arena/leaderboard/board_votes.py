@@ -25,8 +25,9 @@ from arena.settings import CountRule
 
 Mask = npt.NDArray[np.bool_]
 _DAY_MICROSECONDS = 24 * 3600 * 1_000_000
-_RANKED = OUTSIDE.index("")
 _NO_FAMILY = 0
+_RANKED = OUTSIDE.index("")
+"""The value in the column `outside` of votes that are ranked; the others are the reasons against it."""
 _STOPPED = OUTSIDE.index("stopped")
 _NAMED = OUTSIDE.index("named itself")
 
@@ -43,7 +44,7 @@ class BoardFrames(NamedTuple):
 def frames_of(cast: pd.DataFrame, imported: ImportedVotes | None, key: BoardKey) -> BoardFrames:
     """Returns the votes of a board's kind."""
     if key.kind == "imported":
-        return BoardFrames(cast.iloc[:0], imported and imported.own_boards)
+        return BoardFrames(cast.iloc[:0], imported.own_boards if imported else None)
     return BoardFrames(cast, imported.bank_boards if imported and key.kind == "bank" else None)
 
 
@@ -63,7 +64,7 @@ def board_mask(votes: pd.DataFrame, key: BoardKey) -> Mask:
     return mask
 
 
-def counted_mask(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Mask:
+def counted_on_board(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Mask:
     """Returns the mask of the votes cast here that a board counts."""
     mask = (
         board_mask(votes, key) & (values(votes, "outside") == _RANKED) & marks.counted_mask(votes)
@@ -147,7 +148,7 @@ def tally(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Tally:
     crowd = marks.crowd_votes(votes)
     of_crowd = ranked & counting & crowd.mask
     return Tally(
-        counts=counts_of(votes, counted_mask(votes, key, marks)),
+        counts=counts_of(votes, counted_on_board(votes, key, marks)),
         flagged_voters=frozenset(np.unique(values(votes, "voter")[flagged]).tolist()),
         flagged=int(flagged.sum()),
         of_crowd=int(of_crowd.sum()),
@@ -166,11 +167,13 @@ def counts_of(votes: pd.DataFrame, mask: Mask) -> Counts:
     left = values(votes, "left")[mask]
     codes = _codes(winner, loser)
     models = len(codes)
-    places = np.zeros(int(codes[-1]) + 1 if models else 0, np.int64)
+    highest = int(codes[-1]) if models else -1
+    places = np.zeros(highest + 1, np.int64)  # by code
     places[codes] = np.arange(models)
     pair = places[winner] * models + places[loser]
-    ties = _grid(pair[tied], models)
-    ties += ties.T
+    # The `winner` of a tie is the model on side A.
+    one_way_ties = _grid(pair[tied], models)
+    ties = one_way_ties + one_way_ties.T
     return Counts(
         codes=tuple(codes.tolist()),
         wins=_grid(pair[~tied], models) + ties / 2,
@@ -187,7 +190,7 @@ def _codes(winner: Codes, loser: Codes) -> Codes:
 
 
 def _grid(pair: Codes, models: int) -> Floats:
-    """Returns the number of each pair, coded as place of the winner * models + place of the loser."""
+    """Counts each pair, winners x losers; a pair is coded as place of the winner * models + place of the loser."""
     number = np.bincount(pair, minlength=models * models)
     return number.reshape(models, models).astype(np.float64)
 
@@ -196,7 +199,9 @@ def added_counts(counts: Counts, other: Counts) -> Counts:
     if not other.codes:
         return counts
     codes = np.union1d(counts.codes, other.codes).astype(np.int64)
-    wins, left, ties = np.zeros((3, len(codes), len(codes)))
+    wins = np.zeros((len(codes), len(codes)))
+    left = np.zeros_like(wins)
+    ties = np.zeros_like(wins)
     for part in (counts, other):
         places = np.searchsorted(codes, part.codes)
         grid = np.ix_(places, places)
@@ -256,7 +261,8 @@ def votes_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks, judged: bool
     codes = _codes(values(votes, "winner"), values(votes, "loser"))
     has_voter = voter != UNKNOWN_CODE
     people, votes_of_each = np.unique(voter[has_voter], return_counts=True)
-    # Codes below 0 are imported votes without an item, and battles on own images, which are items themselves.
+    # A code below 0 stands for an imported vote without an item, or for a battle on own images. Such a battle is an
+    # item of its own.
     is_known = (item > 0) | (values(votes, "source") == LIVE_OWN)
     columns = Votes(
         a=np.searchsorted(codes, values(votes, "winner")),
@@ -284,34 +290,37 @@ def votes_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks, judged: bool
 
 
 def history_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks) -> History:
-    """Returns the ratings of a board day by day, from the votes that have a time."""
+    """Returns the ratings of a board at the end of chosen days, from the votes that have a time."""
     votes = _all_counted(frames, key, marks)
     votes = rows_of(votes, values(votes, "voted_at") != UNKNOWN_CODE)
-    days, day = np.unique(values(votes, "voted_at") // _DAY_MICROSECONDS, return_inverse=True)
-    points = np.linspace(0, len(days) - 1, min(len(days), POINTS_IN_TIME)).round().astype(int)
-    point = np.searchsorted(points, day)  # a vote is first in the ratings at the next chosen day
+    voted_on = values(votes, "voted_at") // _DAY_MICROSECONDS
+    days, day_of_vote = np.unique(voted_on, return_inverse=True)
+    points = min(len(days), POINTS_IN_TIME)
+    chosen = np.linspace(0, len(days) - 1, points).round().astype(int)
+    # The first chosen day with the vote in its ratings: the day of the vote, or the next that is chosen.
+    point_of_vote = np.searchsorted(chosen, day_of_vote)
     winner = values(votes, "winner")
     loser = values(votes, "loser")
     codes = _codes(winner, loser)
     winner = np.searchsorted(codes, winner)
     loser = np.searchsorted(codes, loser)
     won = np.where(values(votes, "tied"), 0.5, 1.0)
-    wins = np.zeros((len(points), len(codes), len(codes)))
-    np.add.at(wins, (point, winner, loser), won)
-    np.add.at(wins, (point, loser, winner), 1.0 - won)
-    dates = [(EPOCH + timedelta(days=number)).date() for number in days[points].tolist()]
+    wins = np.zeros((points, len(codes), len(codes)))
+    np.add.at(wins, (point_of_vote, winner, loser), won)
+    np.add.at(wins, (point_of_vote, loser, winner), 1.0 - won)
+    dates = [(EPOCH + timedelta(days=number)).date() for number in days[chosen].tolist()]
     return history(dates, codes.tolist(), wins)
 
 
 def lost_by(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks, model: int) -> pd.DataFrame:
     """Returns the votes cast here by which a model lost on a board, the last battle first."""
-    mask = counted_mask(votes, key, marks) & (values(votes, "loser") == model)
+    mask = counted_on_board(votes, key, marks) & (values(votes, "loser") == model)
     lost = rows_of(votes, mask & ~values(votes, "tied"))
     return lost.take(np.argsort(values(lost, "battle"))[::-1])
 
 
 def _all_counted(frames: BoardFrames, key: BoardKey, marks: VoterMarks) -> pd.DataFrame:
-    cast = rows_of(frames.cast, counted_mask(frames.cast, key, marks))
+    cast = rows_of(frames.cast, counted_on_board(frames.cast, key, marks))
     if frames.imported is None:
         return cast
     imported = rows_of(frames.imported, imported_mask(frames.imported, key))

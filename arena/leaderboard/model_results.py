@@ -69,11 +69,12 @@ def _with_statistics(
         return results
     board_votes = statistics.board_votes
     place = statistics.codes.index(code)
-    family_codes, family = np.unique(board_votes.family, return_inverse=True)
-    family_shares = shares_of(board_votes, place, family, len(family_codes))
+    family_codes, family_of_vote = np.unique(board_votes.family, return_inverse=True)
+    family_shares = shares_of(board_votes, place, family_of_vote, len(family_codes))
     by_family = dict(zip(family_codes.tolist(), family_shares, strict=True))
-    opponent = np.where(board_votes.votes.a == place, board_votes.votes.b, board_votes.votes.a)
-    opponent_shares = shares_of(board_votes, place, opponent, len(statistics.codes))
+    votes = board_votes.votes
+    opponent_of_vote = np.where(votes.a == place, votes.b, votes.a)
+    opponent_shares = shares_of(board_votes, place, opponent_of_vote, len(statistics.codes))
     by_opponent = dict(zip(statistics.codes, opponent_shares, strict=True))
     opponents = {}
     for line in board.standings:
@@ -84,9 +85,9 @@ def _with_statistics(
     return replace(
         results,
         families={
-            families[code]: share
-            for code, share in by_family.items()
-            if code in families and share.n
+            families[family]: share
+            for family, share in by_family.items()
+            if family in families and share.n
         },
         opponents=opponents,
         best=extremes.best,
@@ -103,7 +104,7 @@ class _ExtremeItems(NamedTuple):
 
 
 def _extremes(board: Board, place: int) -> _ExtremeItems:
-    """Returns the items with the extreme shares, by the end of each share's interval that is nearer to a half."""
+    """Returns the items with the best shares, by the lower ends of their intervals, and with the worst, by the upper."""
     assert board.statistics is not None
     board_votes = board.statistics.board_votes
     votes = board_votes.votes
@@ -111,14 +112,14 @@ def _extremes(board: Board, place: int) -> _ExtremeItems:
         return _ExtremeItems()
     is_of_model = (votes.a == place) | (votes.b == place)
     is_decided = votes.outcome != Outcome.TIE
-    # Item 0 stands for unknown items, and here for votes that don't count too.
-    items_of_votes = np.where(is_of_model & is_decided & (votes.items > 0), votes.items, 0)
-    items, item = np.unique(items_of_votes, return_inverse=True)
-    shares = shares_of(board_votes, place, item, len(items))
+    # Votes that don't count here get item 0, as do those on unknown items, which have codes below 0.
+    counted_items = np.where(is_of_model & is_decided & (votes.items > 0), votes.items, 0)
+    item_codes, item_of_vote = np.unique(counted_items, return_inverse=True)
+    shares = shares_of(board_votes, place, item_of_vote, len(item_codes))
     candidates = [
-        ItemShare(code, share)
-        for code, share in zip(items.tolist(), shares, strict=True)
-        if code and share.n >= LEAST_VOTES
+        ItemShare(item, share)
+        for item, share in zip(item_codes.tolist(), shares, strict=True)
+        if item and share.n >= LEAST_VOTES
     ]
     won = [item for item in candidates if 2 * item.share.hits > item.share.n]
     lost = [item for item in candidates if 2 * item.share.hits < item.share.n]

@@ -7,7 +7,7 @@ slow statistics are computed by one background thread."""
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
@@ -74,6 +74,7 @@ CACHED_BOARDS = 64
 CACHED_NARROWED = 32
 """The most boards of one family or of some days in memory; they never displace whole ones."""
 EVERYONE = CountSettings()
+"""The settings under which every voter counts."""
 LOST_AT_ONCE = 100
 """The lost battles that are read at once, with their answers."""
 MOST_WAITING = 4
@@ -125,7 +126,7 @@ class Leaderboard:
         self._narrowed_jobs: list[Future[None]] = []
         self._inputs = InputReader({counted, EVERYONE})
         self._flag_services = {
-            rule: FlagService(database, rule, votes) for rule in (counted, EVERYONE)
+            settings: FlagService(database, settings, votes) for settings in (counted, EVERYONE)
         }
         self._executor = ThreadPoolExecutor(1, "boards")
 
@@ -150,8 +151,9 @@ class Leaderboard:
     ) -> BoardSelection | None:
         """Returns the board of these names, by default the newest bank's single images; None while there is no source.
 
-        `images` is "single" or "multiple", days are written as 2026-01-31; `voters` is "all" to count flagged ones too.
-        `votes` is "counted" or "everyone" if there are two boards, by default the official one's.
+        `images`: "single" or "multiple". `since` and `until`: days, as in 2026-01-31. `voters`: "all" to count flagged
+        voters too. `votes`: "counted" for the board of the voters who count by the operator's rule, "everyone" for that
+        of all voters; by default the official one of the two.
         Raises BoardSelectionError for a malformed day, a first day after the last, or votes that have no board.
         """
         first = parse_day(since)
@@ -214,13 +216,14 @@ class Leaderboard:
             )
         if len(boards) == 1:
             return None
+        # `votes` is one of these names or empty; the loop gives it their type.
         for name in boards:
             if name == votes:
                 return name
         return official_board(connection, self.counted)
 
     def _settings(self, key: BoardKey) -> CountSettings:
-        """Returns the rule for the voters that count on a board."""
+        """Returns the settings of the voters who count on a board."""
         return EVERYONE if key.everyone else self.counted
 
     def board(self, key: BoardKey, patience: float = 0.0) -> Board:
@@ -244,7 +247,7 @@ class Leaderboard:
         is_updating = state.update_job is not None and not state.update_job.done()
         if not is_updating and time.monotonic() - state.update_at > RENEW_SECONDS:
             state.update_at = time.monotonic()
-            with suppress(RuntimeError):  # closed
+            with suppress(RuntimeError):  # The executor is shut down.
                 state.update_job = self._executor.submit(self.board, key)
                 state.update_job.add_done_callback(_log_error)
         return state.board
@@ -314,17 +317,17 @@ class Leaderboard:
         columns = ("battle", "item", "winner", "left", "answer_a", "answer_b")
         rows = zip(*(values(lost, name).tolist() for name in columns), strict=True)
         battles = []
-        for battle, item, winner, has_left_won, a, b in rows:
-            won = a if has_left_won else b
-            lost_answer = b if has_left_won else a
-            if won in texts and lost_answer in texts:
+        for battle, item, winner, has_left_won, answer_a, answer_b in rows:
+            winning = answer_a if has_left_won else answer_b
+            losing = answer_b if has_left_won else answer_a
+            if winning in texts and losing in texts:
                 battles.append(
                     LostBattle(
                         battle=battle,
                         item=item,
                         winner=winner,
-                        losing_answer=texts[lost_answer],
-                        winning_answer=texts[won],
+                        losing_answer=texts[losing],
+                        winning_answer=texts[winning],
                     )
                 )
         return battles
@@ -346,7 +349,10 @@ class Leaderboard:
         return sorted(reports, key=lambda report: -report.votes)
 
     def _cached(self, key: BoardKey) -> BoardState:
-        """Returns a board's cached state as the most recently used; the least recently used is dropped."""
+        """Returns a board's state from the cache, a new one if it isn't there, as the most recently used.
+
+        A full cache drops the state that was least recently used.
+        """
         boards = self._narrowed if key.narrowed else self._whole
         most = CACHED_NARROWED if key.narrowed else CACHED_BOARDS
         with self._lock:
@@ -363,10 +369,7 @@ class Leaderboard:
             entrants = self._inputs.latest.entrants
             statistics = state.statistics
             basis = (state.counts, entrants, statistics, state.import_summary, state.left_out)
-            is_same = state.board is not None and all(
-                old is new for old, new in zip(state.basis, basis, strict=True)
-            )
-            if state.board is None or not is_same:
+            if state.board is None or _is_replaced(state.basis, basis):
                 state.board = board(
                     key,
                     state.counts,
@@ -397,12 +400,13 @@ class Leaderboard:
             state.tally = NO_TALLY
             state.tallied_votes = 0
         frames = frames_of(final.votes, inputs.imported, key)
-        if len(frames.cast) > state.tallied_votes:
+        has_new_votes = len(frames.cast) > state.tallied_votes
+        if not has_new_votes and not is_new:
+            return
+        if has_new_votes:
             new_votes = frames.cast.iloc[state.tallied_votes :]
             state.tally = state.tally + tally(new_votes, key, inputs.marks[settings])
             state.tallied_votes = len(frames.cast)
-        elif not is_new:
-            return
         state.version = version
         left_out = NONE_LEFT_OUT
         if key.kind != "imported":
@@ -445,7 +449,7 @@ class Leaderboard:
             if state.is_waiting or is_full or time.monotonic() - state.scheduled_at < pause:
                 return
             state.scheduled_at = time.monotonic()
-            with suppress(RuntimeError):  # closed
+            with suppress(RuntimeError):  # The executor is shut down.
                 state.statistics_job = self._executor.submit(self._compute_statistics, key, state)
                 state.statistics_job.add_done_callback(_log_error)
                 if key.narrowed:
@@ -467,13 +471,17 @@ class Leaderboard:
         self._votes.check()
 
     def _new_statistics(self, key: BoardKey, before: Statistics | None) -> Statistics | None:
-        """Returns a board's statistics, also settled in its record; None without votes."""
+        """Returns a board's statistics, with the settled orders of its record; None without votes.
+
+        Orders that are settled by these votes are added to the record.
+        """
         frames, marks = self._countable_votes(key)
         entrants = self._inputs.latest.entrants
         source = self._inputs.latest.imported_sources.get(key.source)
         is_judged = key.kind == "imported" and source is not None and source.judge
         board_votes = votes_of(frames, key, marks, is_judged)
         with self._database.read() as connection:
+            # Without a name there is no record, and with one there always is.
             name = record_name(connection, key, self._settings(key).rule)
             record = read_record(connection, name) if name else None
         if not len(board_votes.votes):
@@ -491,14 +499,19 @@ class Leaderboard:
         return statistics
 
 
+def _is_replaced(old: Sequence[object], new: Sequence[object]) -> bool:
+    """Returns whether any input of a board is another object: `_count` keeps counts that stay equal."""
+    return any(before is not after for before, after in zip(old, new, strict=True))
+
+
 def record_name(connection: Connection, key: BoardKey, rule: CountRule) -> str | None:
     """Returns the name of a board's record; None for a board without one: narrowed, or with flagged votes."""
     if key.narrowed or not key.unflagged:
         return None
-    source = {"bank": SOURCE.c, "imported": IMPORTED_SOURCE.c}.get(key.kind)
+    columns = {"bank": SOURCE.c, "imported": IMPORTED_SOURCE.c}.get(key.kind)
     name = key.source  # Live sources have a number only.
-    if source:
-        name = connection.scalar(select(source.name).where(source.id == key.source))
+    if columns:
+        name = connection.scalar(select(columns.name).where(columns.id == key.source))
     return source_board_name(key.kind, key.multi, rule, str(name))
 
 

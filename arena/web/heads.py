@@ -40,7 +40,7 @@ class Head(NamedTuple):
 
 
 class _PageTexts(NamedTuple):
-    """The head of a page, as keys of its texts."""
+    """The keys of a page's title and description, and the path of its preview."""
 
     title: str
     description: str
@@ -62,9 +62,10 @@ def page_head(page: str) -> Head:
 
 
 class SourceBoard(NamedTuple):
-    """The first board of a source, None without votes, and the source."""
+    """A source's board with the most votes, and the source's label."""
 
     board: Board | None
+    """None for an unknown source, and until the board is computed."""
     source: str
 
 
@@ -128,7 +129,7 @@ class Heads:
         return Head(f"{named(name)} · {NAME}", description, f"model/{quote(name, safe='')}")
 
     def board(self, source: str = "", patience: float | None = None) -> SourceBoard:
-        """Returns the first board of a source, by default of the results.
+        """Returns a source's board with the most votes; without a source, the one with the most of all boards.
 
         The board is as it was last computed. With `patience`, the call waits up to so many seconds for ranks.
         """
@@ -142,7 +143,7 @@ class Heads:
 
 
 def standing_sentence(line: Standing, only: str = "") -> str:
-    """Returns a model's rank and rating in one sentence. `only`: the voters for whom alone the interval holds."""
+    """Returns a model's rank and rating in one sentence. `only`: the words of `voters_caveat`."""
     votes = t("board.votes", count=line.votes)
     if line.rank is None or line.rating is None:
         return t(

@@ -57,8 +57,9 @@ T = TypeVar("T")
 _ROWS_AT_A_TIME = 20
 """Rows between two checks whether the file is still wanted."""
 _PROBLEMS_SHOWN = 20
+"""Most problems that an error names."""
 _ROWS_SHOWN = 5
-"""Most problems that an error names, and most rows of each."""
+"""Most rows that an error names of each problem."""
 
 
 class AnswerLook(NamedTuple):
@@ -85,7 +86,7 @@ class ColumnNames(NamedTuple):
     id: str
     answer: str
     ids: tuple[str, ...]
-    """The names that the id's column may have, in one spelling, the likeliest first."""
+    """The names that the id's column may have, as `columns.plain_name` spells them, the likeliest first."""
     questions: tuple[str, ...]
     """The names that the column of the question's text may have."""
 
@@ -103,7 +104,7 @@ class ChoicesError(ValueError):
 
 
 class BenchmarkOptions(BaseModel):
-    """The options of one benchmark, beside those of all; each field is an `-o NAME=VALUE` of `score`."""
+    """The options that only one benchmark has; each field is an `-o NAME=VALUE` of `score`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -169,7 +170,7 @@ class Benchmark(Listing, ABC, Generic[R]):
         return ()
 
     def protocol_named(self, name: str | None) -> Any:
-        """The protocol of this name, the first without one. Raises ChoicesError."""
+        """The protocol of this name, or the first one for None. Raises ChoicesError."""
         known = [*self.protocols.values()]
         if name is not None and name not in known:
             raise ChoicesError(f"{name!r} isn't a protocol here. Choose {either(known)}.")
@@ -190,14 +191,14 @@ class Benchmark(Listing, ABC, Generic[R]):
 
     @abstractmethod
     def ungraded_note(self, report: R) -> str:
-        """A sentence saying that nothing was graded, or that most of the judge's replies could not be read; else ""."""
+        """A sentence that nothing was graded or, beginning with `NO_SCORE`, why the grades make no score; else ""."""
 
     @abstractmethod
     def files(self, report: R) -> Mapping[str, bytes]:
         """Every download by file name."""
 
     def scores(self, report: R) -> Sequence[ScoreLine]:
-        """The score that stands for the report, named by how it is counted, then those of what the questions test."""
+        """The headline, then the scores of groups of questions."""
         return ()
 
     def sheets(self, report: R) -> Sequence[Sheet]:
@@ -251,11 +252,11 @@ class Benchmark(Listing, ABC, Generic[R]):
         return self.name
 
     def headline(self, report: R) -> ScoreLine | None:
-        """The number that stands for the report, named by how it is counted."""
+        """The score that stands for the report; its name says how it is counted."""
         return next(iter(self.scores(report)), None)
 
     def groups(self, report: R) -> Sequence[ScoreLine]:
-        """Scores of what the questions test, by written-out names."""
+        """The scores of groups of questions, such as those that test an ability, by written-out names."""
         return self.scores(report)[1:]
 
     def coverage(self, report: R) -> str:
@@ -274,11 +275,11 @@ class Benchmark(Listing, ABC, Generic[R]):
         return [Caveat(title, ungraded_note)]
 
     def published(self, report: R) -> PublishedBoard | None:
-        """The paper's own table of models around the headline."""
+        """The paper's own table of models with the headline's measure."""
         return None
 
     def published_beside(self, report: R) -> Sequence[PublishedBoard]:
-        """The paper's other tables that the report has a place in, which are shown in numbers alone."""
+        """The paper's other tables that the report has a place in; they are shown without a chart."""
         return ()
 
     def scored_answers(self, report: R) -> Sequence[ScoredAnswer]:
@@ -324,7 +325,7 @@ class FileBenchmark(Benchmark[R]):
 
     @abstractmethod
     def fits(self, first: Record) -> bool:
-        """Whether a file with this first row may be the benchmark's; benchmarks of one class fit alike."""
+        """Whether a file with this first row may be the benchmark's."""
 
     @abstractmethod
     def read(self, rows: Iterable[Record], questions: Mapping[Any, Any] | None) -> ReadFile[Any]:
@@ -347,7 +348,7 @@ class FileBenchmark(Benchmark[R]):
 
     @property
     def file_names(self) -> Sequence[str]:
-        """The endings, before the extension, that toolkits give the names of its files."""
+        """The names that toolkits put at the end of its files' names, before the extension."""
         return ()
 
     def fits_questions(self, first: Record) -> bool:
@@ -376,7 +377,7 @@ class FileBenchmark(Benchmark[R]):
         """Summary of a file in words."""
 
     def no_answers(self, file: ReadFile[Any]) -> Mapping[str, str]:
-        """Why each prediction is no answer of a model, by its id; "" for an answer."""
+        """The reason why a prediction is no answer of a model, by the prediction's id; "" for an answer."""
         return {}
 
     def no_answer_notes(self, report: R) -> tuple[str, ...]:
@@ -398,7 +399,7 @@ class FileBenchmark(Benchmark[R]):
         raise ChoicesError(f"Files of {self.name} include their questions. Leave out --questions.")
 
     def with_truths(self, file: ReadFile[Any], questions: Mapping[Any, Any]) -> ReadFile[Any]:
-        """A file that was read beside questions without right answers, with them; its problems name no row."""
+        """The file with the right answers of `questions`, which it was read without; its new problems name no row."""
         raise ChoicesError(f"Files of {self.name} include their questions. Leave out --questions.")
 
     def count_unanswered(self, report: R) -> int:
@@ -415,11 +416,11 @@ class FileBenchmark(Benchmark[R]):
         return ()
 
     def final_report(self, report: R) -> R:
-        """The report if no judge will complete it. Which answers it scores depends on no right answer."""
+        """The report if no judge will complete it. Which answers have no score must not reveal right answers."""
         return report
 
     def final_note(self, report: R) -> str:
-        """A sentence on what `final_report` makes of answers that are compared with the right ones; "" for nothing."""
+        """A sentence on how `final_report` scores an answer that is unlike the right one; "" if it scores none so."""
         return ""
 
     def submission(self, report: R) -> ServerSubmission | None:
@@ -457,8 +458,7 @@ class OpenedFile:
     """The owner's name for the file."""
     wanted: Callable[[], bool] = lambda: True
     questions: Mapping[Any, Any] | None = None
-    """The benchmark's own questions by id, if its question file was given; those whose right answers nobody may read
-    are without them."""
+    """The benchmark's own questions by id, if its question file was given, without right answers that are secret."""
     stamp: QuestionStamp | None = None
     """The identity of that question file."""
     truth_places: Mapping[str, TruthPlace] = field(default_factory=dict)
@@ -483,7 +483,7 @@ class OpenedFile:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """The file's problems, with those of its questions compared with the benchmark's if that can be done here."""
+        """The file's problems, with those of its questions compared with the benchmark's if right answers are there."""
         has_truths = not self.is_hidden and self.splits_with_truths("there")
         if has_truths and self.file.scorable:
             return self.benchmark.problems(self)
@@ -582,7 +582,7 @@ def _rows_text(rows: Sequence[int]) -> str:
 def read_table(row_type: type[T], table: str | Path, scores: Sequence[str] = ()) -> tuple[T, ...]:
     """Returns the rows of a table, by its name in `scoring/data` or its path.
 
-    The columns `scores` become one field, a mapping of that name. An empty cell leaves its field's default.
+    The cells of the columns `scores` become one field `scores`, by column. An empty cell leaves its field's default.
     """
     adapter = TypeAdapter(row_type)
     rows = []

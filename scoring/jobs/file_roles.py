@@ -1,6 +1,7 @@
 """Roles of an upload's files: the answers, maybe the questions beside them, and the spec by which they are scored.
 
-The columns of a table show which one it is. A spec opens files of its own upload alone, and fetches no address in it.
+The columns of a table show whether it has the answers or the questions. A spec can only open files of its own upload,
+and addresses in a spec are not fetched.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,15 +33,15 @@ class FileRoles:
 
     answers: Path
     name: str
-    """Of the file of answers."""
+    """The owner's name for the file of answers."""
     questions: Path | None = None
     questions_name: str = ""
     spec: Spec | None = None
 
-    def own_benchmark(self, key: str, spec: str) -> SpecBenchmark | None:
-        """The user's own benchmark, by this JSON of a spec or else by the upload's; None if `key` is of another one.
+    def users_benchmark(self, key: str, spec: str) -> SpecBenchmark | None:
+        """Returns the user's own benchmark; None if `key` names another, or there is neither a key nor a spec.
 
-        Raises FileRolesError, SpecError and RowsError.
+        `spec` is its spec as JSON, "" for that of the upload. Raises FileRolesError, SpecError and RowsError.
         """
         if key and not is_own(key):
             return None
@@ -66,6 +67,7 @@ def file_roles(upload: StoredUpload) -> FileRoles:
         paths = {file.name: file.path for file in upload.files}
 
         def path_beside_spec(name: str) -> Path | None:
+            """Returns a file of the upload that the spec opens, and notes its name."""
             names_of_spec.add(name)
             return paths.get(name)
 
@@ -110,7 +112,10 @@ def _tables(files: Sequence[UploadedFile]) -> list[UploadedFile]:
 def _table_of_answers(tables: Sequence[UploadedFile], spec: Spec | None) -> UploadedFile:
     """Returns that of two tables that has the answers. Raises FileRolesError and RowsError."""
     names = own_benchmark(spec).column_names if spec else USUAL_NAMES
-    columns = {file: [*first_row(file.path, PAGE, file.name, names).values] for file in tables}
+    columns = {}
+    for file in tables:
+        row = first_row(file.path, PAGE, file.name, names)
+        columns[file] = [*row.values]
     with_answers = [file for file in tables if has_answers(columns[file], spec)]
     answer_column = spec.columns.answer if spec else "prediction"
     if len(with_answers) > 1:
@@ -120,7 +125,7 @@ def _table_of_answers(tables: Sequence[UploadedFile], spec: Spec | None) -> Uplo
         )
     if with_answers:
         return with_answers[0]
-    # Beside questions, the column of answers may have the name of that of the right ones.
+    # A column of a model's answers may be called like that of right answers; it is then in the file without questions.
     without_questions = [file for file in tables if not has_questions(columns[file], spec)]
     if len(without_questions) != 1:
         raise FileRolesError(

@@ -337,7 +337,7 @@ class FileReader:
         """Opens a file by its own spec, with questions uploaded beside it, or with a question file of the library."""
         roles = file_roles(arrived)
         goes_on = wanted or arrived.path.exists
-        own = roles.own_benchmark(chosen.benchmark, chosen.spec)
+        own = roles.users_benchmark(chosen.benchmark, chosen.spec)
         if roles.questions is not None:
             benchmark: FileBenchmark[Any] | None = own
             if own is None and chosen.benchmark:

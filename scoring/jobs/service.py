@@ -137,7 +137,7 @@ class JobService:
         if not is_own(chosen.benchmark):
             return BENCHMARKS[chosen.benchmark]
         roles = self._roles(self.upload_store.find(owner, token))
-        own = roles.own_benchmark(chosen.benchmark, chosen.spec)
+        own = roles.users_benchmark(chosen.benchmark, chosen.spec)
         assert own, "an own benchmark without a spec is an error"
         return own
 

@@ -18,6 +18,8 @@ _LEAST = 0.5
 """Similarity below which the score is 0."""
 _LONGEST = 20_000
 """Characters above which an answer is not compared: the work grows with the square."""
+_SHOWN = 200
+"""Characters of an answer that are kept as read."""
 
 
 class AnlsRule(RuleKind):
@@ -46,19 +48,21 @@ class AnlsRule(RuleKind):
         if len(answer) > _LONGEST:
             return unread_reading(protocol, f"longer than {_LONGEST:,} characters")
         best = max((similarity(answer, truth) for truth in truths), default=0.0)
-        return Reading(best, answer[:200], "by edit distance")
+        return Reading(best, read=answer[:_SHOWN], why="by edit distance")
 
 
 def similarity(answer: str, truth: str) -> float:
     """1 - edits / length, or 0 below a half.
 
-    Edits are counted in lower case with single blanks; the length is that of the longer text, unchanged.
+    Edits are counted in lower case with single blanks. The length is that of the longer text in upper case with all of
+    its blanks, as in VLMEvalKit's `anls_compute`.
     """
     length = max(len(answer.upper()), len(truth.upper()))
     if length == 0:
         return 1.0
     plain_answer = " ".join(answer.lower().split())
     plain_truth = " ".join(truth.lower().split())
+    # There are at least as many edits as the lengths differ, so the distance needs no computing.
     if abs(len(plain_answer) - len(plain_truth)) > length * (1 - _LEAST):
         return 0.0
     score = 1 - edit_distance(plain_answer, plain_truth) / length

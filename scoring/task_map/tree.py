@@ -29,7 +29,7 @@ class Branch(NamedTuple):
     """The distance at which its two parts are merged; 0 for a task."""
     fewest: int
     most: int
-    """The fewest and most clusters of the cuts with this cluster."""
+    """The cuts into `fewest` to `most` clusters have this cluster."""
     below: tuple["Branch", ...]
     """The two parts of a merge; () for a task."""
 
@@ -57,13 +57,13 @@ class TaskTree:
     def cut(self, clusters: int) -> tuple[Branch, ...]:
         """The clusters of the cut into so many clusters, in the tree's order."""
         branches = [branch for branch in self.branches if branch.fewest <= clusters <= branch.most]
-        return tuple(sorted(branches))
+        return tuple(sorted(branches, key=_first_place))
 
     def groups(self, clusters: int) -> list[tuple[str, ...]]:
         return [self.members(branch) for branch in self.cut(clusters)]
 
     def newick(self) -> str:
-        """The tree as Newick text; lengths add up to half of a merge's height on each side."""
+        """The tree as Newick text; the branch lengths from a merge down to any of its tasks are half its height."""
         texts: dict[tuple[int, int], str] = {}
         """The text of each branch, by its first and last place, until its merge takes it."""
         for branch in self.branches:
@@ -76,6 +76,10 @@ class TaskTree:
                 parts.append(f"{texts.pop((child.first, child.last))}:{length:.6g}")
             texts[branch.first, branch.last] = f"({','.join(parts)})"
         return f"{texts[self.root.first, self.root.last]};\n"
+
+
+def _first_place(branch: Branch) -> int:
+    return branch.first
 
 
 def _newick_name(task: str) -> str:
@@ -91,36 +95,40 @@ def task_tree(task_map: TaskMap, linkage: Linkage = "average") -> TaskTree:
     from scipy.cluster import hierarchy
     from scipy.spatial.distance import squareform
 
-    tasks = len(task_map.tasks)
+    task_count = len(task_map.tasks)
     merges = hierarchy.linkage(
         squareform(task_map.distances, checks=False), linkage, optimal_ordering=True
     )
     order = hierarchy.leaves_list(merges).tolist()
-    # In scipy's numbers the first nodes are the tasks, and the others the merges in their order.
-    merge_above = {int(child): index for index, merge in enumerate(merges) for child in merge[:2]}
+    # In scipy's numbers the first nodes are the tasks, and the others the merges in their order. A merge has its two
+    # parts, their distance and the number of its tasks.
+    merge_above = {}
+    for index, (left, right, *_) in enumerate(merges):
+        merge_above[int(left)] = index
+        merge_above[int(right)] = index
 
     def fewest_clusters(node: int) -> int:
-        """The clusters of the last cut with a node: just before it is merged."""
-        return tasks - merge_above[node] if node in merge_above else 1
+        """The clusters of the last cut with a node, just before it is merged; each merge before leaves one less."""
+        return task_count - merge_above[node] if node in merge_above else 1
 
     places = {leaf: place for place, leaf in enumerate(order)}
     nodes = {}
-    for leaf in range(tasks):
+    for leaf in range(task_count):
         place = places[leaf]
-        nodes[leaf] = Branch(place, place, 0.0, fewest_clusters(leaf), tasks, ())
+        nodes[leaf] = Branch(place, place, 0.0, fewest_clusters(leaf), task_count, ())
     for index, (left, right, height, _) in enumerate(merges):
-        node = tasks + index
-        below = tuple(sorted((nodes[int(left)], nodes[int(right)])))
+        node = task_count + index
+        below = tuple(sorted((nodes[int(left)], nodes[int(right)]), key=_first_place))
         nodes[node] = Branch(
             first=below[0].first,
             last=below[1].last,
             height=float(height),
             fewest=fewest_clusters(node),
-            most=tasks - index - 1,
+            most=task_count - index - 1,
             below=below,
         )
     leaf_branches = [nodes[leaf] for leaf in order]
-    merge_branches = [nodes[node] for node in range(tasks, 2 * tasks - 1)]
+    merge_branches = [nodes[node] for node in range(task_count, 2 * task_count - 1)]
     return TaskTree(
         linkage=linkage,
         tasks=tuple(task_map.tasks[leaf] for leaf in order),

@@ -53,18 +53,17 @@ class BenchmarksPage:
     layout: PageLayout
 
     def show_list(self, request: Request) -> Response:
-        with_questions = self.service.benchmarks_here()
-        groups = {
-            heading: [
+        keys_with_questions = self.service.benchmarks_here()
+        groups = {}
+        for heading, benchmarks in by_kind(offered_benchmarks().values()).items():
+            groups[heading] = [
                 ListedBenchmark(
                     address=f"{PATH}/{benchmark.key}",
                     name=translated(benchmark.name),
-                    facts=facts_line(benchmark, benchmark.key in with_questions),
+                    facts=facts_line(benchmark, benchmark.key in keys_with_questions),
                 )
                 for benchmark in benchmarks
             ]
-            for heading, benchmarks in by_kind(offered_benchmarks().values()).items()
-        }
         head = Head(f"{t('benchmarks.title')} · {NAME}", t("benchmarks.description"))
         return self.layout.page(request, head, HTML.listed(groups), here=SCORE)
 
@@ -73,13 +72,13 @@ class BenchmarksPage:
         if benchmark is None:
             return self.layout.nothing_here(request)
         html = HTML.benchmark(
-            benchmark,
-            grouped((fact.name, fact.text) for fact in benchmark.facts()),
-            columns_html(benchmark),
-            self._question_sources(key),
-            [(sheet.title, sheet_html(sheet)) for sheet in benchmark.published_sheets()],
-            benchmark.spec.yaml if isinstance(benchmark, SpecifiedBenchmark) else "",
-            citations().get(benchmark.cited, ""),
+            benchmark=benchmark,
+            facts=grouped((fact.name, fact.text) for fact in benchmark.facts()),
+            columns=columns_html(benchmark),
+            questions=self._question_sources(key),
+            published=[(sheet.title, sheet_html(sheet)) for sheet in benchmark.published_sheets()],
+            spec=benchmark.spec.yaml if isinstance(benchmark, SpecifiedBenchmark) else "",
+            citation=citations().get(benchmark.cited, ""),
         )
         head = Head(f"{translated(benchmark.name)} · {NAME}", translated(benchmark.about))
         return self.layout.page(request, head, html, here=SCORE)

@@ -66,9 +66,9 @@ def test_intervals_hold_for_new_items_and_voters(simulation):
     found = coverage(simulation, RUNS)
     print(found)
     target = simulation.target
-    assert LEAST < target.shortest - 0.02 <= found.held.mean() <= target.longest + 0.01
-    assert found.held.min() >= target.fewest - 0.06, "a fair 90% falls below in one of 40"
-    assert found.width <= 1.1 * target.widest
+    assert LEAST < target.least_share - 0.02 <= found.held.mean() <= target.most_share + 0.01
+    assert found.held.min() >= target.least_cell_share - 0.06, "a fair 90% falls below in one of 40"
+    assert found.width <= 1.1 * target.most_width
 
 
 BY_TUPLE = [design for design in DESIGNS if design.quality > 0 and not design.star][:4]

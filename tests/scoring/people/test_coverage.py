@@ -37,8 +37,8 @@ ALL = [simulation for _, simulations in TABLE for simulation in simulations]
 )
 def test_intervals_of_marks_hold_the_truth(simulation):
     found = coverage(simulation, SUITE)
-    assert found.held.mean() >= simulation.target.shortest and found.held.min() >= LEAST
-    assert found.width <= simulation.target.widest
+    assert found.held.mean() >= simulation.target.least_share and found.held.min() >= LEAST
+    assert found.width <= simulation.target.most_width
 
 
 @pytest.mark.soak
