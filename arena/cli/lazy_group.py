@@ -61,9 +61,8 @@ class LazyGroup(TyperGroup):
         try:
             for line in super().invoke(ctx):
                 typer.echo(line)
-        except (
-            BrokenPipeError
-        ):  # The reader, such as `head`, has enough lines: `main` ends quietly.
+        except BrokenPipeError:
+            # The reader, such as `head`, has enough lines. Typer ends quietly.
             raise
         except Exception as error:
             is_ours = type(error).__module__.startswith(("arena.", "scoring."))
