@@ -199,8 +199,8 @@ def compute_statistics(
 def _is_elo_recent(before: Statistics, board_votes: BoardVotes) -> bool:
     """Whether the Elo of `before` is of the same models and of almost as many votes."""
     votes = len(board_votes.votes)
-    has_grown = abs(votes - before.elo_votes) >= GROWTH * votes
-    return before.codes == board_votes.codes and not has_grown
+    has_changed = abs(votes - before.elo_votes) >= GROWTH * votes
+    return before.codes == board_votes.codes and not has_changed
 
 
 def trusted_models(fit: Strengths, reach: Floats) -> np.ndarray:
@@ -307,7 +307,7 @@ def _decided_battles(votes: Votes, model: int) -> np.ndarray:
 def history(days: Sequence[date], codes: Sequence[int], wins: Floats) -> History:
     """Returns the ratings at the end of each day, from the wins since the day before (days x models x models)."""
     ratings = [_comparable_ratings(bradley_terry(total)) for total in np.cumsum(wins, axis=0)]
-    shape = (len(days), len(codes))  # Named, since an array of no days has another one.
+    shape = (len(days), len(codes))  # Without days, the array would have one dimension only.
     return History(tuple(days), tuple(codes), np.array(ratings).reshape(shape))
 
 
@@ -325,11 +325,11 @@ def _family(votes: Votes, family: int) -> FamilyRatings:
     bounds = intervals(fit, votes, "picture")
     reach = (bounds.high - bounds.low) / 2
     played = (fit.wins + fit.wins.T).sum(1).astype(np.int64)
+    # The intervals are those of `bounds`, except that a model below the floor has none.
     return FamilyRatings(
         family=family,
         ratings=ratings,
-        low=ratings
-        - reach,  # Not `bounds.low`: a model without a comparable rating has no interval.
+        low=ratings - reach,
         high=ratings + reach,
         votes=played,
     )
