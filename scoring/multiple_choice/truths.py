@@ -58,9 +58,9 @@ def read_truths(cells: Sequence[TruthCell]) -> Truths:
     """The letters of a column's cells."""
     numbers = [_whole_number(cell.written) for cell in cells]
     whole_numbers = [number for number in numbers if number is not None]
-    by_letter = [_letter_of_cell(cell) for cell in cells]
     if cells and len(whole_numbers) == len(cells):
         return _read_numbers(cells, whole_numbers)
+    by_letter = [_letter_of_cell(cell) for cell in cells]
     by_text = [_letter_of_text(cell) for cell in cells]
     if _has_letters(by_letter, by_text):
         # In a column with letters, a letter that no option of its row has isn't the text of another option.
