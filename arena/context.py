@@ -45,7 +45,7 @@ from arena.live.store import LiveStore
 from arena.live.tidying import Tidier
 from arena.server.hub_backup import HubBackup, HubDataset
 from arena.server.hub_facts import refreshing
-from arena.server.hub_token import catalogue_keys, is_visitor, operator_token
+from arena.server.hub_token import catalogue_keys, operator_is_visitor, operator_token
 from arena.settings import Settings
 from arena.types import Price
 
@@ -65,7 +65,7 @@ class ArenaContext:
         self.backup = restored_backup(settings, self.database)
         self.networks = Networks(settings.trusted_hops)
         self.voters = Voters(self.database)
-        self.credits = Credits(operator_token if is_visitor(settings) else None)
+        self.credits = Credits(operator_token if operator_is_visitor(settings) else None)
         self.lending = Lending(self.database, login=settings.oauth is not None)
         self.items = ItemBank(self.database, settings.image_hosts)
         self.pictures = PictureStore(settings.pictures_dir)

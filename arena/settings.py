@@ -50,6 +50,7 @@ _SITE = re.compile(r"https?://[\w.-]+(:\d{1,5})?", re.ASCII)
 _PROVIDER = re.compile(
     r"(https://[^\s/?#@]+|http://(127\.0\.0\.1|localhost)(:[^\s/?#@]*)?)(/[^\s?#]*)?"
 )
+"""The address of a login provider: https, or http on this machine."""
 _NAME = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _PASSWORD = re.compile(r"//[^/?#@:]*:([^/?#]+)@")
@@ -62,8 +63,8 @@ _PRESET = re.compile(r"[a-z0-9-]{1,40}")
 PRESETS = Path(__file__).parent / "inference/presets"
 """Folder of the model catalogues that come with the program."""
 _SPACE_HOPS = "1"
-"""Trusted proxies of a Space. Their number is not documented, but a visitor cannot forge the rightmost address; an
-inner proxy's would be private and count as no network."""
+"""Trusted proxies of a Space, whose number isn't documented. One is safe: a visitor can't forge the rightmost address.
+If a second proxy put it there, it is a private address, which counts as no network."""
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names of this machine for itself."""
@@ -76,7 +77,7 @@ MTURK_FRAMES = ("https://worker.mturk.com", "https://workersandbox.mturk.com")
 CountRule = Literal["everyone", "logged-in", "campaign", "counted"]
 BoardVoters = Literal["counted", "everyone"]
 """The voters of a board: those whose votes count, or everyone."""
-_RULE_OF_COUNTED: Mapping[tuple[bool, bool], CountRule] = {
+_RULE_BY_KNOWN_VOTERS: Mapping[tuple[bool, bool], CountRule] = {
     (True, True): "counted",
     (True, False): "logged-in",
     (False, True): "campaign",
@@ -232,7 +233,9 @@ class CountSettings:
     """The voters of the counted board. There is also a board of everyone's votes, and all votes are stored."""
 
     rule: Annotated[CountRule, Field(alias="COUNTS")] = "everyone"
-    """"everyone": there is one board; "counted": votes of logged-in people and of the campaigns' workers count."""
+    """The voters whose votes count. "everyone": there is one board; "counted": logged-in people and the campaigns'
+    workers; "logged-in", "campaign": one of these groups only.
+    """
     campaigns: Annotated[tuple[_Name, ...], _Commas, Field(alias="CAMPAIGNS")] = ()
     """Campaigns whose workers count, if the rule is "campaign" or "counted"."""
     official: Annotated[
@@ -268,7 +271,7 @@ class Settings:
     database_url: Annotated[
         str,
         must_be(_DATABASE_FORMS, _DATABASE.fullmatch, hidden="a password"),
-        Field(alias="DATABASE_URL", default_factory=lambda read: _sqlite_url(read["data_dir"])),
+        Field(alias="DATABASE_URL", default_factory=lambda values: _sqlite_url(values["data_dir"])),
     ]
     demo_bank: Annotated[DemoBank, Field(alias="DEMO_BANK")] = "auto"
     """auto: demo items are served until an imported item can be served; on: always; off: never."""
@@ -304,14 +307,16 @@ class Settings:
     operators: Annotated[frozenset[_Operator], _Commas, Field(alias="OPERATORS")] = frozenset()
     """User names of the operators, lower case."""
     counts: CountSettings
+    """COUNTS and CAMPAIGNS as they are set; the rule that follows from them is in `counted`."""
     vote_limits: VoteLimits
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
         """Reads the settings; a blank variable counts as absent. Raises SettingError for a wrong value."""
         variables = {name: text.strip() for name, text in environ.items() if text.strip()}
-        for setting in _setting_values(cls, None, variables):
-            _refuse_quotes(setting.name, variables.get(setting.name, ""))
+        names = [setting.name for setting in _setting_values(cls, None, variables)]
+        for name in names:
+            _refuse_quotes(name, variables.get(name, ""))
         variables.setdefault("DATA_DIR", "~/.stereoscope")
         if "SPACE_ID" in variables:
             variables.setdefault("HOST", "0.0.0.0")
@@ -342,15 +347,13 @@ class Settings:
 
     def _check_logins(self) -> None:
         """Raises SettingError if a setting needs a login or a campaign and there is none."""
-        login = "set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: true on a Space"
+        how_to_log_in = "set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: true on a Space"
+        advice = f"{how_to_log_in[0].upper()}{how_to_log_in[1:]}."
         if self.operators and self.oauth is None:
             why = "OPERATORS names people who log in with Hugging Face, but nobody can log in here"
-            advice = f"{login[0].upper()}{login[1:]}. Or use the link that is printed at start."
-            raise SettingError(f"{why}. {advice}")
+            raise SettingError(f"{why}. {advice} Or use the link that is printed at start.")
         if self.counts.rule == "logged-in" and self.oauth is None:
-            raise SettingError(
-                f"COUNTS is logged-in, but nobody can log in here. {login[0].upper()}{login[1:]}."
-            )
+            raise SettingError(f"COUNTS is logged-in, but nobody can log in here. {advice}")
         if self.counts.rule == "campaign" and not self.counts.campaigns:
             raise SettingError(
                 "COUNTS is campaign, but CAMPAIGNS is empty. Name the campaigns whose workers count."
@@ -359,19 +362,24 @@ class Settings:
             raise SettingError(
                 "COUNTS=logged-in leaves out the workers of CAMPAIGNS. Set COUNTS=counted to count both."
             )
-        if self.counts.rule == "counted" and self.counted.rule == "everyone":
+        nobody_is_known = self.counted.rule == "everyone"
+        if self.counts.rule == "counted" and nobody_is_known:
             raise SettingError(
-                f"COUNTS is counted, but nobody can be counted. Name CAMPAIGNS, or {login}."
+                f"COUNTS is counted, but nobody can be counted. Name CAMPAIGNS, or {how_to_log_in}."
             )
 
     @property
     def counted(self) -> CountSettings:
-        """The rule of the counted votes: everyone's if nobody can log in and no campaign is named."""
+        """The counted board, as it follows from `counts` and from the voters who can be known.
+
+        With COUNTS unset, "everyone" or "counted", all known voters count: "everyone" only chooses the board that opens
+        first. If nobody can log in and no campaign is named, everyone counts.
+        """
         if self.counts.rule not in ("everyone", "counted"):
             return self.counts
         has_login = self.oauth is not None
         has_campaigns = bool(self.counts.campaigns)
-        return replace(self.counts, rule=_RULE_OF_COUNTED[has_login, has_campaigns])
+        return replace(self.counts, rule=_RULE_BY_KNOWN_VOTERS[has_login, has_campaigns])
 
     @property
     def public(self) -> str:
@@ -386,7 +394,7 @@ class Settings:
         """The host names that requests may be sent to; empty: any.
 
         They are limited if the server listens on this machine alone: a page elsewhere could reach it by a name that
-        leads here. A proxy on this machine passes on the public name, which is only known from PUBLIC_URL.
+        leads here (DNS rebinding). A proxy on this machine passes on the public name, which only PUBLIC_URL tells us.
         """
         is_behind_unknown_name = self.trusted_hops and not self.public_url
         if self.host not in _LOOPBACK or is_behind_unknown_name:
@@ -440,7 +448,8 @@ def setting_values(
 ) -> tuple[SettingValue, ...]:
     """Returns the value of every setting, one for each variable.
 
-    COUNTS has two settings: the first is returned if it is set, else the second.
+    COUNTS is read into two fields. The first, `rule`, is returned if COUNTS is set. Otherwise it is the second,
+    `official`, which is None: then the database names the board that opens first.
     """
     by_name: dict[str, SettingValue] = {}
     for setting in _setting_values(Settings, settings, environ):
@@ -462,8 +471,8 @@ def _setting_values(
             inner_group = next(filter(is_dataclass, (hint, *get_args(hint))))
             yield from _setting_values(inner_group, value, environ)
             continue
-        is_amount = any(getattr(rule, "func", None) is _millionths for rule in rules)
-        text = f"${(value or 0) / 1e6:,.2f}" if is_amount else _value_text(value)
+        is_dollars = any(getattr(rule, "func", None) is _millionths for rule in rules)
+        text = f"${(value or 0) / 1e6:,.2f}" if is_dollars else _value_text(value)
         is_set = bool(environ.get(names[0], "").strip())
         yield SettingValue(names[0], text, is_set)
 

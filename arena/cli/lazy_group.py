@@ -48,16 +48,21 @@ class LazyGroup(TyperGroup):
         """Imports the module of the command that the words name."""
         resolved: Any = super().resolve_command(ctx, args)
         name, unloaded, rest = resolved
-        command = get_group(import_module(self._modules[name]).app).commands[name]
+        module = import_module(self._modules[name])
+        command = get_group(module.app).commands[name]
         command.help = command.help or unloaded.short_help
         return name, command, rest
 
     def invoke(self, ctx: Any) -> None:
-        """Prints a command's lines. Our own errors tell the user what to fix; they may have an `exit_code`."""
+        """Prints a command's lines.
+
+        Our own errors and system errors are printed too, and end it with their `exit_code`, by default 2.
+        """
         try:
             for line in super().invoke(ctx):
                 typer.echo(line)
-        except BrokenPipeError:  # The reader of the lines, such as `head`, has enough of them.
+        except BrokenPipeError:
+            # The reader, such as `head`, has enough lines. Typer ends quietly.
             raise
         except Exception as error:
             is_ours = type(error).__module__.startswith(("arena.", "scoring."))

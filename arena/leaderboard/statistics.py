@@ -38,7 +38,7 @@ POINTS_IN_TIME = 30
 
 
 class Crowd(NamedTuple):
-    """The number of named voters and of judged items."""
+    """The numbers of voters and of judged items that the votes name; imported votes may name neither."""
 
     voters: int
     busiest: int
@@ -53,7 +53,7 @@ class BoardVotes:
     """The votes of a board, each with its family; the winner is side a."""
 
     codes: tuple[int, ...]
-    """Models, by place in `votes`."""
+    """The permanent codes of the models. `votes` has a model's place in them instead."""
     family: Codes
     left: np.ndarray
     """The mask of votes that the left answer won."""
@@ -65,7 +65,7 @@ class BoardVotes:
     """Whether a judge model cast them, not people."""
 
     def ties(self) -> Floats:
-        """Returns the votes of each pair without a winner: models x models, symmetric."""
+        """Returns the number of ties of each pair: models x models, symmetric."""
         ties = outcome_counts(self.votes)[Outcome.TIE]
         return ties + ties.T
 
@@ -92,12 +92,12 @@ class Takeover(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AgainstReference:
-    """The models' shares of their decided battles with the reference, by place in the statistics' codes."""
+    """The decided battles of each model with the reference, by the model's place in the statistics' codes."""
 
     effects: Floats
-    """The factor by which each share varies more than if its battles were independent."""
+    """The factor by which the share that a model won varies more than if its battles were independent."""
     families: Mapping[int, Sequence[Share]]
-    """Shares with intervals for new items and voters, by family."""
+    """By family, the shares that the models won of its battles, with intervals for new items and voters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,10 @@ class Statistics:
     look: Look | None
     """The last look at the orders of all models, by place; None without a record, or if items or voters are unknown."""
     settled: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    """The board's votes when the first model, by code, was settled above the second, from its record."""
+    """By the codes of two models, the number of votes at which the first was settled above the second.
+
+    From the board's record of settled orders, which the database keeps.
+    """
     takeover: Takeover | None = None
     """None if it takes a majority, if fewer than two models have a rank, and on boards imported or without a record."""
 
@@ -162,19 +165,15 @@ def compute_statistics(
 ) -> Statistics:
     """Computes a board's statistics; the Elo of `before` is kept while the votes hardly grow.
 
-    `reference` is the code of the reference. `models_ever` is the number of models that the board ever had, None if
-    orders are not settled.
+    `reference` is the code of the reference. `models_ever` is the number of models that the board ever had; None for a
+    board without a record, which settles no orders.
     """
     fit = bradley_terry(win_matrix(board_votes.votes))
     bounds = intervals(fit, board_votes.votes, "picture")
     reach = (bounds.high - bounds.low) / 2
     votes = len(board_votes.votes)
     ranked = trusted_models(fit, reach)
-    is_elo_recent = (
-        before is not None
-        and before.codes == board_votes.codes
-        and abs(votes - before.elo_votes) < GROWTH * votes
-    )
+    recent = before if before is not None and _is_elo_recent(before, board_votes) else None
     against = None
     if reference in board_votes.codes:
         against = against_reference(board_votes, board_votes.codes.index(reference))
@@ -186,8 +185,8 @@ def compute_statistics(
         for_new_voters=bounds.for_new_voters,
         ranks=rank_sets(fit, bounds, ranked),
         lack_of_fit=lack_of_fit(fit, board_votes.votes, "picture"),
-        elo=before.elo if before and is_elo_recent else elo_orders(board_votes.votes, ORDERS, SEED),
-        elo_votes=before.elo_votes if before and is_elo_recent else votes,
+        elo=recent.elo if recent else elo_orders(board_votes.votes, ORDERS, SEED),
+        elo_votes=recent.elo_votes if recent else votes,
         crowd=board_votes.crowd,
         overturn=_overturn(fit, board_votes, ranked),
         left_effects=_left_effects(board_votes),
@@ -195,6 +194,13 @@ def compute_statistics(
         board_votes=board_votes,
         look=_look(fit, bounds, board_votes, before, models_ever),
     )
+
+
+def _is_elo_recent(before: Statistics, board_votes: BoardVotes) -> bool:
+    """Whether the Elo of `before` is of the same models and of almost as many votes."""
+    votes = len(board_votes.votes)
+    has_changed = abs(votes - before.elo_votes) >= GROWTH * votes
+    return before.codes == board_votes.codes and not has_changed
 
 
 def trusted_models(fit: Strengths, reach: Floats) -> np.ndarray:
@@ -211,6 +217,7 @@ def _look(
     models_ever: int | None,
 ) -> Look | None:
     """Looks at the orders of all pairs, anew only every LOOK_EVERY votes or among other models."""
+    # Orders have to hold for other voters too. A judge's votes have no other voters.
     can_settle = board_votes.items_known and (bounds.for_new_voters or board_votes.judged)
     if models_ever is None or not can_settle:
         return None
@@ -239,12 +246,18 @@ def _overturn(fit: Strengths, board_votes: BoardVotes, ranked: np.ndarray) -> Ov
 
 
 def _by_voter(board_votes: BoardVotes, votes: Votes) -> list[Codes]:
-    """Returns the voters of some of a board's votes as clusters; empty if the board has too few voters."""
+    """Returns the voter of each of `votes`, some of a board's, as a list of one clustering.
+
+    The list is empty if the board's voters are unknown or are only one.
+    """
     return [cluster_codes(votes, "voter")] if has_several(board_votes.votes.voters) else []
 
 
 def _left_effects(board_votes: BoardVotes) -> Floats:
-    """Returns the design effects for each model and for all votes, since a voter may prefer a side."""
+    """Returns the design effects of the shares won on the left, since a voter may prefer a side.
+
+    There is one for each model, and a last one for all votes.
+    """
     decided = np.flatnonzero(board_votes.votes.outcome != Outcome.TIE)
     votes = board_votes.votes.take(decided)
     left = board_votes.left[decided]
@@ -255,26 +268,30 @@ def _left_effects(board_votes: BoardVotes) -> Floats:
     return design_effects(np.tile(left, 3), cells, models + 1, voters)
 
 
-def against_reference(board_votes: BoardVotes, reference: int) -> AgainstReference:
-    """Returns the shares won against the model at place `reference`."""
-    decided = _decided_battles(board_votes.votes, reference)
+def against_reference(board_votes: BoardVotes, reference_place: int) -> AgainstReference:
+    """Returns the shares won against the model at this place."""
+    decided = _decided_battles(board_votes.votes, reference_place)
     votes = board_votes.votes.take(np.flatnonzero(decided))
     models = len(board_votes.codes)
-    lost = votes.a == reference  # The winner is side a.
-    model = np.where(lost, votes.b, votes.a)
+    lost = votes.a == reference_place  # The winner is side a.
+    opponent = np.where(lost, votes.b, votes.a)
     clusters = [cluster_codes(votes, "picture"), *_by_voter(board_votes, votes)]
-    families, family = np.unique(board_votes.family[decided], return_inverse=True)
-    cell = family * models + model
-    cells = len(families) * models
-    rates = clustered_shares(~lost, cell, cells, clusters)
-    of_families = {}
-    for row, code in enumerate(families.tolist()):
-        of_families[code] = rates[row * models : (row + 1) * models]
-    return AgainstReference(design_effects(~lost, model, models, clusters), of_families)
+    family_codes, family = np.unique(board_votes.family[decided], return_inverse=True)
+    # A cell for each family and model, row by row: families x models.
+    cell = family * models + opponent
+    cells = len(family_codes) * models
+    family_shares = clustered_shares(~lost, cell, cells, clusters)
+    by_family = {}
+    for row, code in enumerate(family_codes.tolist()):
+        by_family[code] = family_shares[row * models : (row + 1) * models]
+    return AgainstReference(design_effects(~lost, opponent, models, clusters), by_family)
 
 
 def shares_of(board_votes: BoardVotes, model: int, group: Codes, groups: int) -> list[Share]:
-    """Returns the shares of its decided battles that the model at this place won, by the group of each vote."""
+    """Returns the shares that the model at place `model` won of its decided battles, one for each group.
+
+    `group` is the group of each of the board's votes, from 0; `groups` is the number of groups.
+    """
     decided = _decided_battles(board_votes.votes, model)
     votes = board_votes.votes.take(np.flatnonzero(decided))
     won = votes.a == model  # The winner is side a.
@@ -290,7 +307,8 @@ def _decided_battles(votes: Votes, model: int) -> np.ndarray:
 def history(days: Sequence[date], codes: Sequence[int], wins: Floats) -> History:
     """Returns the ratings at the end of each day, from the wins since the day before (days x models x models)."""
     ratings = [_comparable_ratings(bradley_terry(total)) for total in np.cumsum(wins, axis=0)]
-    return History(tuple(days), tuple(codes), np.array(ratings).reshape(len(days), len(codes)))
+    shape = (len(days), len(codes))  # Without days, the array would have one dimension only.
+    return History(tuple(days), tuple(codes), np.array(ratings).reshape(shape))
 
 
 def family_ratings(board_votes: BoardVotes) -> tuple[FamilyRatings, ...]:
@@ -307,7 +325,14 @@ def _family(votes: Votes, family: int) -> FamilyRatings:
     bounds = intervals(fit, votes, "picture")
     reach = (bounds.high - bounds.low) / 2
     played = (fit.wins + fit.wins.T).sum(1).astype(np.int64)
-    return FamilyRatings(family, ratings, ratings - reach, ratings + reach, played)
+    # The intervals are those of `bounds`, except that a model below the floor has none.
+    return FamilyRatings(
+        family=family,
+        ratings=ratings,
+        low=ratings - reach,
+        high=ratings + reach,
+        votes=played,
+    )
 
 
 def _comparable_ratings(fit: Strengths) -> Floats:

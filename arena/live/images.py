@@ -50,7 +50,7 @@ OWN_IMAGE = Table(
 MOST_IMAGES = 10
 """The most images of a battle."""
 MOST_WAITING = 30
-"""The most images of a visitor without a battle."""
+"""The most images of a visitor that no battle uses."""
 KEPT_FOR = timedelta(hours=24)
 """The time after which an image is deleted, unless its owner lets us keep it."""
 MOST_TEMPORARY = 5_000
@@ -64,6 +64,13 @@ _WEBP_ANIMATION = 2
 _GIF_EXTENSION = b"!"
 _GIF_FRAME = b","
 """_GIF_EXTENSION, _GIF_FRAME: the first bytes of a GIF's blocks."""
+_GIF_HEADER_BYTES = 13
+_GIF_EXTENSION_BYTES = 2
+_GIF_FRAME_BYTES = 11
+"""The bytes before the blocks, and before the data of a block; colour tables come on top."""
+_GIF_HEADER_FLAGS = 10
+_GIF_FRAME_FLAGS = 9
+"""The places of the flags in a GIF's header and in a frame."""
 GONE = "An image is no longer here. Remove it and add it again."
 
 
@@ -77,7 +84,7 @@ class OwnImage:
 
     token: str
     """The unguessable name that the page requests it by."""
-    is_still: bool
+    is_first_frame: bool
     """Whether only the first frame of an animation was taken."""
 
 
@@ -157,7 +164,7 @@ class OwnImages:
         )
 
     def sweep(self, moment: datetime) -> int:
-        """Deletes images over 24 hours old at a moment that may not be kept; returns their number."""
+        """Deletes images that are over 24 hours old, except those that may be kept; returns their number."""
         return self._delete(OWN_IMAGE.c.arrived_at < moment - KEPT_FOR)
 
     def kept_path(self, image: int) -> Path | None:
@@ -202,7 +209,7 @@ class OwnImages:
                 raise OwnImageError(
                     "There are too many images here right now. Try again in an hour."
                 )
-            uploads_today = 0
+            uploads_today = 0  # With this one, if the network is known.
             if network is not None:
                 uploads_today = self._days.count_one(connection, network, "images")
             if uploads_today > MOST_OF_NETWORK:
@@ -211,7 +218,8 @@ class OwnImages:
                     "after midnight (UTC)."
                 )
             connection.execute(OWN_IMAGE.insert().values(values))
-        try:  # After its row, since a file without one would stay for ever.
+        try:
+            # Only after the row is stored, since a file without a row would stay for ever.
             path.write_bytes(picture.data)
             if self.path(voter, token) is None:  # It was taken down meanwhile.
                 raise OwnImageError(GONE)
@@ -219,7 +227,7 @@ class OwnImages:
             path.unlink(missing_ok=True)
             self.discard(voter, [token])
             raise
-        return OwnImage(token, is_still=_is_animation(data))
+        return OwnImage(token, is_first_frame=_is_animation(data))
 
     def _path(self, row: Row) -> Path:
         return self._folder / f"{row.token}.{row.suffix}"
@@ -277,17 +285,19 @@ def _is_animation(data: bytes) -> bool:
 
 
 def _has_second_frame(gif: bytes) -> bool:
-    position = 13 + _colour_table_bytes(gif[10])
+    position = _GIF_HEADER_BYTES + _colour_table_bytes(gif[_GIF_HEADER_FLAGS])
     frames = 0
+    # The blocks end with the trailer, or with a file that was cut off.
     while (kind := gif[position : position + 1]) in (_GIF_EXTENSION, _GIF_FRAME):
         if kind == _GIF_FRAME:
             frames += 1
             if frames == 2:
                 return True
-            flags = int.from_bytes(gif[position + 9 : position + 10])
-            position += 11 + _colour_table_bytes(flags)
+            flags_at = position + _GIF_FRAME_FLAGS
+            flags = gif[flags_at] if flags_at < len(gif) else 0
+            position += _GIF_FRAME_BYTES + _colour_table_bytes(flags)
         else:
-            position += 2
+            position += _GIF_EXTENSION_BYTES
         # The block's data: parts that begin with their length, up to an empty one.
         while position < len(gif) and gif[position]:
             position += 1 + gif[position]
@@ -296,5 +306,7 @@ def _has_second_frame(gif: bytes) -> bool:
 
 
 def _colour_table_bytes(flags: int) -> int:
-    """Returns the length of a GIF's colour table, in bytes."""
-    return 3 * (2 << (flags & 7)) if flags & 0x80 else 0
+    """Returns the length of a GIF's colour table, in bytes; the flags say if there is one, and of how many colours."""
+    has_table = flags & 0x80
+    colours = 2 ** ((flags & 7) + 1)
+    return 3 * colours if has_table else 0

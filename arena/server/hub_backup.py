@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import httpx2
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, DatasetInfo, HfApi
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from sqlalchemy import Column, Integer, Table, Text, select, update
 
@@ -50,9 +50,9 @@ _READS_AT_ONCE = 16
 _MOST_TURNS_WAITED = 10
 """The most multiples of `EVERY` that the next commit waits if the Hub asks for it."""
 _START_WAITS = (4, 8, 16, 32)
-"""Seconds between attempts to reach the Hub at start: many hosts do not start a server twice."""
+"""Seconds between attempts to reach the Hub at start. Many hosts don't restart a server whose start failed."""
 _FAILURES = (HfHubHTTPError, httpx2.HTTPError, OSError, RuntimeError, ValueError, LookupError)
-"""Exceptions of the Hub's library."""
+"""Exceptions of the Hub's library, and HubError, which is an OSError."""
 _ROWS = "votes/"
 _FOLDED = re.compile(r"votes/folded-([0-9]+)/")
 FOLD = 16
@@ -61,7 +61,7 @@ _FOLD_AT_ONCE = 256
 """The most files in one fold. Many are left after the Hub has failed for long."""
 _PICTURES = "pictures/"
 _WRITER = "writer/"
-"""The folder of an empty file that names the database of the backup: two databases would spoil each other's."""
+"""The folder of an empty file that names the database of the backup. Two would spoil each other's backups."""
 
 MIRROR = Table(
     "mirror",
@@ -71,6 +71,7 @@ MIRROR = Table(
     Column("copied_at", Moment),
     Column("problem", Text, nullable=False),
 )
+"""The state of the backup, in one row: when a server last began a commit, until when all is copied, and its problem."""
 
 log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -91,7 +92,7 @@ class HubDataset:
         """Returns the paths of all files. Raises HubError."""
         with _as_hub_errors():
             self._api.create_repo(self._name, repo_type="dataset", private=True, exist_ok=True)
-            self._refuse_public()
+            _refuse_public(self._api.dataset_info(self._name))
             return frozenset(self._api.list_repo_files(self._name, repo_type="dataset"))
 
     def read(self, path: str) -> bytes:
@@ -109,11 +110,13 @@ class HubDataset:
         commit was made.
         """
         with _as_hub_errors():
-            refuse_another(writer, self._refuse_public())
+            dataset = self._api.dataset_info(self._name)
+            _refuse_public(dataset)
+            refuse_another(writer, [file.rfilename for file in dataset.siblings or ()])
             retry(lambda: self._commit(files, deleted), self._sleep)
 
     def _commit(self, files: Mapping[str, bytes], deleted: Collection[str]) -> None:
-        # An attempt may have been made although its answer was lost: what is deleted then can't be deleted again.
+        # An earlier attempt may have succeeded although its answer was lost. Then its files are gone already.
         existing = self._api.list_repo_files(self._name, repo_type="dataset") if deleted else ()
         changes = [
             *(CommitOperationAdd(path, content) for path, content in files.items()),
@@ -123,17 +126,13 @@ class HubDataset:
             self._name, changes, commit_message="A copy of the votes", repo_type="dataset"
         )
 
-    def _refuse_public(self) -> Sequence[str]:
-        """Returns the paths of all files.
 
-        Raises HubError, which doesn't name the dataset, if it has become public since the last commit.
-        """
-        dataset = self._api.dataset_info(self._name)
-        if not dataset.private:
-            raise HubError(
-                "the dataset in MIRROR is public. Make it private, since it has votes and uploads"
-            )
-        return [file.rfilename for file in dataset.siblings or ()]
+def _refuse_public(dataset: DatasetInfo) -> None:
+    """Raises HubError, which doesn't name the dataset, if it is public; it may have become so at any time."""
+    if not dataset.private:
+        raise HubError(
+            "the dataset in MIRROR is public. Make it private, since it has votes and uploads"
+        )
 
 
 def refuse_another(writer: str, paths: Iterable[str]) -> None:
@@ -187,6 +186,7 @@ class HubBackup:
         self._commit_interval = every
         """The time between the last commit and the next."""
         self._turn_at: datetime | None = None
+        """The time of the next commit, as `state` last noted it; None before the first."""
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
 
@@ -205,12 +205,12 @@ class HubBackup:
         paths = self._ask_patiently(self._hub.paths)  # Another server may have written meanwhile.
         read = partial(self._ask_patiently, self._hub.read)
         with ThreadPoolExecutor(_READS_AT_ONCE) as readers:
-            batches = sorted(path for path in paths if path.startswith(_ROWS))
-            copy = self.change_log.unpack(readers.map(read, batches), batches)
+            batch_paths = sorted(path for path in paths if path.startswith(_ROWS))
+            copy = self.change_log.unpack(readers.map(read, batch_paths), batch_paths)
             pictures = [name for name in copy.pictures if f"{_PICTURES}{name}" in paths]
             list(readers.map(self._fetch, pictures))  # Waits for all, and raises their errors.
         self.change_log.restore(copy)
-        return copy.number > 0
+        return copy.number > 0  # Batches are numbered from 1.
 
     def _fetch(self, picture: str) -> None:
         """Writes a picture of the backup into the folder, unless it is there. Raises HubError."""
@@ -223,7 +223,7 @@ class HubBackup:
         unfinished.replace(path)
 
     def _ask_patiently(self, ask: Callable[..., Answer], *arguments: object) -> Answer:
-        """Returns the Hub's answer, after longer waits than between commits: a host may not start a server twice."""
+        """Returns the Hub's answer, and waits for it longer than a commit does, since a failed start may be final."""
         for wait in _START_WAITS:
             try:
                 return ask(*arguments)
@@ -247,7 +247,7 @@ class HubBackup:
             pass
 
     def state(self) -> BackupState:
-        """Returns the current state. Raises DatabaseError."""
+        """Returns the current state, and notes when the next commit is due. Raises DatabaseError."""
         present = self._clock()
         waiting = self.change_log.count_waiting()
         if not waiting:
@@ -295,7 +295,7 @@ class HubBackup:
         is_in_future = tried_at > present + self._commit_interval
         is_due = is_long_ago | is_in_future | tried_at.is_(None)
         with self._database.write() as connection:
-            # A new disk waits, because another server may have just stopped.
+            # A new database's first commit is one interval away, because another server may have just stopped.
             values = {"id": 1, "problem": "", "tried_at": present}
             connection.execute(
                 self._database.insert(MIRROR).values(values).on_conflict_do_nothing()
@@ -425,6 +425,7 @@ def _hub_error(error: Exception, path: str = "") -> HubError:
         return error
     if isinstance(error, RepositoryNotFoundError):
         return HubError("the dataset in MIRROR doesn't exist, or the token can't see it")
+    # The library's error for a file that it can't get has the Hub's answer in its cause.
     status = status_of(error) or status_of(error.__cause__)
     if status == 404 and path:
         return HubError(

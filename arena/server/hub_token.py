@@ -28,16 +28,16 @@ def operator_token() -> Secret:
 
 
 def catalogue_keys(settings: Settings) -> Callable[[str], Secret]:
-    """Returns a function from the name of a variable to the key in it."""
+    """Returns a function from a model's `key_from` to its key: `key_from` names a variable, or is VISITOR."""
 
     def key(name: str) -> Secret:
         if name != VISITOR:
             return secret(name)
-        return operator_token() if is_visitor(settings) else Secret("")
+        return operator_token() if operator_is_visitor(settings) else Secret("")
 
     return key
 
 
-def is_visitor(settings: Settings) -> bool:
+def operator_is_visitor(settings: Settings) -> bool:
     """Whether the operator is the only visitor with a key, because the site has no login."""
     return settings.oauth is None and not settings.space

@@ -98,7 +98,7 @@ class LiveApi:
         image = await self.images.receive(
             request.state.voter, request.stream(), self.networks.of(request)
         )
-        return JSONResponse({"image": image.token, "still": image.is_still})
+        return JSONResponse({"image": image.token, "still": image.is_first_frame})
 
     def image(self, request: Request, token: str) -> Response:
         path = self.images.path(request.state.voter, token)

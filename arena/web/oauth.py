@@ -60,6 +60,7 @@ class Attempt(NamedTuple):
     @classmethod
     def from_key(cls, key: str, voter_cookie: str) -> "Attempt":
         """Returns the attempt of a key from `new_key`. Raises LoginError if it has expired."""
+        # A key of another form counts as expired.
         started_at = int(key[:8], 16) if _START_TIME.match(key) else 0
         age = int(time.time()) - started_at
         if not 0 <= age <= ATTEMPT_SECONDS:
@@ -188,7 +189,7 @@ def _claims(token: JSON) -> dict[str, JSON]:
         raise LoginError(_NO_IDENTITY)
     _, claims, _ = parts
     padding = "=" * (-len(claims) % 4)
-    with suppress(ValueError):
+    with suppress(ValueError):  # No base64, or a LoginError: no JSON object.
         return _json_object(base64.urlsafe_b64decode(claims + padding))
     raise LoginError(_NO_IDENTITY)
 

@@ -1,4 +1,4 @@
-"""Answers to a spec's questions: each is asked with its pictures, in the words of its `ask` or in ours."""
+"""Answers to a spec's questions: each is asked with its pictures, in the words of the spec's `ask` or in ours."""
 
 import hashlib
 import re
@@ -20,7 +20,6 @@ from scoring.benchmarks.offline_answers import (
     without_images,
 )
 from scoring.benchmarks.submission import printable
-from scoring.multiple_choice.pictures import shared_pictures_text
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.multiple_choice.types import ChoiceQuestion
 from scoring.report import csv_bytes
@@ -30,12 +29,12 @@ from scoring.specs.reading import SpecRow, case_of, item_of, read_questions
 from scoring.specs.schema import Spec
 
 _PICTURE = "image_id"
-"""The column that tells which questions share a picture, where pictures themselves are left out."""
+"""The column of a file of answers that says which questions share a picture; the pictures are left out."""
 
 
 def offline_spec(spec: Spec, file: Path) -> OfflineBenchmark:
     """Returns the questions of a spec's own file, which holds their pictures. Raises RowsError and AnsweringError."""
-    references: dict[int, str] = {}
+    references: dict[int, str] = {}  # Filled while the records are read.
     records = without_images(read_records(file, WITH_IMAGES, allow_object=True), references)
     questions = read_questions(spec, records)
     check_questions(file, questions.problems, questions.rows)
@@ -87,34 +86,36 @@ def _tasks(
     rows: Sequence[SpecRow],
     texts: Mapping[str, str],
     references: Mapping[int, str],
-    answers: Answers,
+    _: Answers,
 ) -> Iterator[Task]:
-    """Yields every question with its pictures, in the file's order."""
-    by_place = {row.row: row.id for row in rows}
-    shared = shared_cells(file, references, by_place)
+    """Yields every question with its pictures, in the file's order; previous answers change nothing."""
+    id_by_row = {row.row: row.id for row in rows}
+    shared = shared_cells(file, references, id_by_row)
     for record in read_records(file, WITH_IMAGES, allow_object=True):
-        id = by_place.get(record.row)
+        id = id_by_row.get(record.row)
         if id is not None:
-            cell = shared.get(references.get(record.row, ""), "") or image_cell(record)
+            reference = references.get(record.row, "")
+            cell = shared.get(reference) or image_cell(record)
             yield Task(id, partial(cell_turns, cell, texts[id]))
 
 
 def _answers_tsv(spec: Spec, rows: Sequence[SpecRow], answers: Answers) -> bytes:
     """Returns the questions that were answered, without their pictures, each with the model's answer."""
-    own = spec.columns
+    columns = spec.columns
     names = dict.fromkeys(name for row in rows for name in row.cells)
-    more = [name for name in names if name not in (own.id, *IMAGE_COLUMNS)]
-    do_share = bool(shared_pictures_text([row.picture for row in rows if row.picture]))
-    adds_pictures = do_share and _PICTURE not in more
-    heads = [own.id, *more, own.answer]
-    if adds_pictures:
+    others = [name for name in names if name not in (columns.id, *IMAGE_COLUMNS)]
+    pictures = [row.picture for row in rows if row.picture]
+    are_shared = len({*pictures}) < len(pictures)
+    adds_picture_ids = are_shared and _PICTURE not in others
+    heads = [columns.id, *others, columns.answer]
+    if adds_picture_ids:
         heads.insert(-1, _PICTURE)
     lines = []
     for row in rows:
         if row.id not in answers:
             continue
-        cells = [row.id, *(cell_text(row.cells.get(name)) for name in more), answers[row.id]]
-        if adds_pictures:
+        cells = [row.id, *(cell_text(row.cells.get(name)) for name in others), answers[row.id]]
+        if adds_picture_ids:
             cells.insert(-1, row.picture)
         lines.append([*map(printable, cells)])
     return csv_bytes(heads, lines, "utf-8", exact=True, delimiter="\t")

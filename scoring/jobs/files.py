@@ -40,14 +40,7 @@ from scoring.multiple_choice.reader import Problem
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import QuestionMatch
 from scoring.questions.opening import NO_FILE, JoinedFile, open_joined_file, whole_file
-from scoring.registry import (
-    BENCHMARKS,
-    benchmark_of,
-    file_benchmark,
-    open_upload,
-    quote,
-    recognise,
-)
+from scoring.registry import BENCHMARKS, benchmark_of, file_benchmark, open_upload, quote, recognise
 from scoring.report import AnyReport, Protocol, Question, QuestionSet
 from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.sealed import SEALED_ITEMS, SealedReport
@@ -103,15 +96,15 @@ class Recognised:
     """The description of an uploaded file."""
 
     benchmark: str
-    """Its key; an edition of MM-Vet for free answers, whose questions are chosen beside the file."""
+    """The key of its benchmark; of an edition of MM-Vet for free answers, whose questions are chosen on the page."""
     title: str
-    lines: tuple[str, ...]
-    problems: tuple[Problem, ...]
-    scorable: bool
+    lines: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    scorable: bool = True
     rows: tuple[AnswerLook, ...] = ()
     questions: str = ""
     """Name of the question set or file that it answers; "" for a file that holds its questions."""
-    sets: Sequence[str] = ()
+    question_files: Sequence[str] = ()
     """Names of the question files that it may belong to."""
 
 
@@ -128,7 +121,7 @@ class Source(NamedTuple):
             is_packed = any(file.path.suffix in _PACKED for file in arrived.files)
             size = max(arrived.size, LARGE + 1) if is_packed else arrived.size
             return cls(size, arrived.network)
-        return cls(0, arrived.network)
+        return cls(0, arrived.network)  # The upload was deleted.
 
     @property
     def is_large(self) -> bool:
@@ -142,13 +135,13 @@ class Asking(NamedTuple):
     address: str
     """As it may be shown; empty if it is not known."""
     owner: str | None
-    """The user whose judge it is; None for the operator's judge."""
+    """The user whose judge it is; None for the operator's judge, "" for a judge without an address."""
     is_own: bool
-    """Whether it is a user's own."""
+    """Whether it is a user's own, with or without an address."""
 
 
 class CostedDraft(NamedTuple):
-    """A draft as a job keeps it, and the cost of judging it."""
+    """A draft (a report that waits for its judge) as a job keeps it, and the cost of judging it."""
 
     draft: Written
     cost: Quote
@@ -156,11 +149,11 @@ class CostedDraft(NamedTuple):
 
 @dataclass(frozen=True)
 class Draft:
-    """Recipe of a report to judge, for a judge and its address as shown. It raises OptionsError and UploadError."""
+    """Recipe of a draft, for a judge and its address as shown. It raises OptionsError and UploadError."""
 
     make: partial[AnyReport]
     """A method of a FileReader with all arguments but the judge's."""
-    source: Callable[[], Source] = Source
+    source: Callable[[], Source] = Source  # By default of no size, from no network.
 
     @property
     def cache_key(self) -> tuple[object, ...]:
@@ -183,7 +176,7 @@ class FileReader:
     ) -> Recognised:
         """Describes a file of free answers to the question set of this name, or to the first set that it answers."""
         names = self.sets_of(benchmark)
-        if questions in names:
+        if questions in names:  # The page's value, which may be anything.
             names = [str(questions)]
         if holds_grades(arrived.path, name=arrived.name):
             return self._describe_grades(benchmark, names, arrived)
@@ -215,15 +208,19 @@ class FileReader:
         line = f"{name}: {len(known):,} of {len(questions):,} answers in {layout}"
         lines = (line, *notices(upload, chosen))
         if known:
-            rows = [_known_row(questions[shown.id], shown.text) for shown in known[:LOOKED_AT]]
-            return Recognised(benchmark, upload.title, lines, (), True, tuple(rows), name)
-        rows = [AnswerLook(shown.id, "", shown.text) for shown in upload.predictions[:LOOKED_AT]]
+            rows = tuple(_known_row(questions[shown.id], shown.text) for shown in known[:LOOKED_AT])
+            return Recognised(benchmark, upload.title, lines, rows=rows, questions=name)
+        rows = tuple(
+            AnswerLook(shown.id, "", shown.text) for shown in upload.predictions[:LOOKED_AT]
+        )
         text = (
             f"None of the file's ids belongs to {name}. If the file is for another benchmark, choose that under "
             "Details. Otherwise correct the ids."
         )
         problems = (Problem(0, None, text, "scoring"),)
-        return Recognised(benchmark, upload.title, lines, problems, False, tuple(rows), name)
+        return Recognised(
+            benchmark, upload.title, lines, problems, scorable=False, rows=rows, questions=name
+        )
 
     def sets_of(self, benchmark: str) -> list[str]:
         """The names of a benchmark's question sets. Raises JobServiceError without any."""
@@ -271,6 +268,7 @@ class FileReader:
         key = chosen.benchmark
         if key in BENCHMARKS and not isinstance(BENCHMARKS[key], FileBenchmark):
             return self._describe_with_questions_here(owner, arrived, BENCHMARKS[key], key)
+        # Other benchmarks' questions are uploaded beside the answers, or in the library, or in the file itself.
         joined = self._open_with_questions(arrived, chosen, wanted)
         if joined.file is not None:
             description = _describe_file(joined.file, joined.match)
@@ -280,10 +278,10 @@ class FileReader:
             return replace(description, lines=(*description.lines, allowance))
         if joined.match.unclear:
             return self._describe_unclear(arrived, joined.match, key, wanted)
-        if key:
+        if key:  # Chosen, and its questions are in the file.
             return _describe_file(_open_alone(arrived, key, wanted), joined.match)
         place = "below, under Details"
-        sets = self.question_sets.values
+        sets = self.question_sets.values  # Called only for a file without questions.
         file_or_benchmark = recognise(arrived.path, sets, place, name=arrived.name, wanted=wanted)
         if isinstance(file_or_benchmark, OpenedFile):
             return _describe_file(file_or_benchmark, joined.match)
@@ -308,10 +306,10 @@ class FileReader:
         return Recognised(
             key,
             Path(arrived.name).stem,
-            (f"answers to {BENCHMARKS[key].name}",),
-            (problem,),
+            lines=(f"answers to {BENCHMARKS[key].name}",),
+            problems=(problem,),
             scorable=False,
-            sets=[file.name for file in match.fits],
+            question_files=[file.name for file in match.fits],
         )
 
     def _describe_with_questions_here(
@@ -329,7 +327,7 @@ class FileReader:
             )
         if benchmark.way in ("compare", "sealed"):
             return self._describe_submission(owner, arrived, chosen or None)
-        return Recognised(benchmark.key, Path(arrived.name).stem, (), (), True)
+        return Recognised(benchmark.key, Path(arrived.name).stem)
 
     def _open_with_questions(
         self, arrived: StoredUpload, chosen: FileChoice, wanted: Callable[[], bool] | None = None
@@ -357,9 +355,8 @@ class FileReader:
 
     def _open_file(self, arrived: StoredUpload, chosen: FileChoice) -> OpenedFile:
         """Opens a file as its chosen benchmark. Raises RowsError and ChoicesError."""
-        return self._open_with_questions(arrived, chosen).file or _open_alone(
-            arrived, chosen.benchmark
-        )
+        opened = self._open_with_questions(arrived, chosen).file
+        return opened or _open_alone(arrived, chosen.benchmark)
 
     def _describe_submission(
         self, owner: str, arrived: StoredUpload, benchmark: str | None = None
@@ -377,13 +374,14 @@ class FileReader:
         sealed_lines: tuple[str, ...] = ()
         if benchmark in (None, sealed):
             sealed_lines = self.submissions.sealed.describe(owner, file)
-        if sealed_lines or benchmark == sealed:
+        if sealed_lines or benchmark == sealed:  # Sealed by its answers, or by the user's choice.
             lines = sealed_lines or (f"{SEALED_ITEMS.name}: {len(file.entries):,} answers",)
-            return Recognised(sealed, file.model, lines, (), True, rows)
+            return Recognised(sealed, file.model, lines, rows=rows)
         lines = (f"VisIT-Bench: {len(file.entries):,} answers",)
         with suppress(UploadError):
-            lines += self.submissions.draft(owner, file, SubmissionRequest(), "", "").lines
-        return Recognised("visit-bench", file.model, lines, (), True, rows)
+            draft = self.submissions.draft(owner, file, SubmissionRequest(), judge="", address="")
+            lines += draft.lines
+        return Recognised("visit-bench", file.model, lines, rows=rows)
 
     def own_check(self, arrived: StoredUpload, chosen: FileChoice, asking: Asking) -> OwnCheck:
         """Checks a file by its owner's spec, with the prompt and price of the judge that would be asked."""
@@ -431,7 +429,7 @@ class FileReader:
         model_title = title.strip()[:120] or upload.title
         assert isinstance(mm_vet, MMVet)
         draft = mm_vet.draft(filled, chosen, options, spec, address, arrived.name, model_title)
-        return replace(draft, asked=upload.asked)
+        return replace(draft, asked=upload.asked)  # The text before each question, by the file.
 
     def draft_comparison(
         self,
@@ -521,14 +519,14 @@ class FileReader:
         """
         is_blind = self.submissions.is_blind(report)
         if is_blind and asking.is_own:
-            raise JobServiceError(
-                _SEALED_FROM_OWN if isinstance(report, SealedReport) else _BLIND_TO_OWN
-            )
+            is_sealed = isinstance(report, SealedReport)
+            raise JobServiceError(_SEALED_FROM_OWN if is_sealed else _BLIND_TO_OWN)
         opened = self.submissions.open_draft(report)
         if not is_blind:
             return quote(opened, asking.spec, asking.owner, self.cache)
-        real_cost = quote(opened, asking.spec, asking.owner, None)
-        shown_cost = quote(self.submissions.draft_to_price(report), asking.spec, asking.owner, None)
+        real_cost = quote(opened, asking.spec, asking.owner, cache=None)
+        even_draft = self.submissions.draft_to_price(report)
+        shown_cost = quote(even_draft, asking.spec, asking.owner, cache=None)
         # the run still stops at its real cost, which nobody is shown
         return replace(shown_cost, most=real_cost.most)
 
@@ -545,7 +543,7 @@ def _describe_grades_for(benchmark: str, questions: str, file: GradeFile) -> Rec
     summary = f"{origin}grades by {judges} for {graded}, runs: {file.runs}. No judge is needed."
     zeros = zeros_sentence(grade for grades in file.grades.values() for grade in grades)
     lines = (summary, zeros) if zeros else (summary,)
-    return Recognised(benchmark, file.upload.title, lines, (), True, questions=questions)
+    return Recognised(benchmark, file.upload.title, lines, questions=questions)
 
 
 def _known_row(question: Question, answer: str) -> AnswerLook:
@@ -556,16 +554,16 @@ def _describe_file(opened: OpenedFile, match: QuestionMatch) -> Recognised:
     """Describes a file of answers, with the question files that it may belong to."""
     problems = opened.problems
     scorable = not any(problem.blocks == "scoring" for problem in problems)
-    sets = [file.name for file in match.fits]
+    names = [file.name for file in match.fits]
     return Recognised(
-        opened.benchmark.key,
-        opened.title,
-        opened.lines,
-        problems,
-        scorable,
-        tuple(map(opened.benchmark.look, islice(opened.file.rows, LOOKED_AT))),
-        opened.stamp.name if opened.stamp else "",
-        [*sets, NO_FILE] if sets else (),
+        benchmark=opened.benchmark.key,
+        title=opened.title,
+        lines=opened.lines,
+        problems=problems,
+        scorable=scorable,
+        rows=tuple(map(opened.benchmark.look, islice(opened.file.rows, LOOKED_AT))),
+        questions=opened.stamp.name if opened.stamp else "",
+        question_files=[*names, NO_FILE] if names else (),
     )
 
 

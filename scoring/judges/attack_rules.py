@@ -1,5 +1,6 @@
-"""Attack rules: the families of the phrase file that a text in lower case fits.
+"""Attack rules: families of phrases by which an answer may try to sway its judge.
 
+They are in the phrase file, and `families` returns those that a text in lower case fits.
 A rule that begins with a word is tried only at words with the same first letters, which few words have.
 """
 
@@ -15,6 +16,7 @@ from scoring.report import DATA
 _PHRASES = DATA / "attack_phrases.tsv"
 """Attack patterns in lower case: rules by family; <NAME> is replaced by the rule of that word."""
 COLUMN_SIGNS = "|¦｜│┃∣ǀ❘❙❚⎮￨"
+"""Signs that look like the line between two columns of a table."""
 _AS_COLUMN = str.maketrans(dict.fromkeys(COLUMN_SIGNS, "|"))
 _TOGETHER = "run together"
 """The family whose rules are searched in texts without blanks and signs."""
@@ -24,10 +26,13 @@ _GAPS = re.compile(r"[\W_]+")
 _NAME = re.compile(r"<([A-Z]+)>")
 _WORD_START = re.compile(r"\b\w")
 _AT_WORD = r"\b"
+"""The beginning of a rule that begins with a word."""
+_ANYTHING = "."
+"""The piece that fits any character."""
 _PIECE = re.compile(r"\\.|\[\^?(?:\\.|[^\]\\]){0,80}\]|.", re.DOTALL)
 """An escape, a class of signs, or a sign of a pattern."""
 _QUANTIFIER = re.compile(r"(?:(?P<maybe>[?*]|\{0,?\d*\})|\+|\{[\d,]+\})[?+]?")
-"""A quantifier of the piece or group before it."""
+"""A quantifier of the piece or group before it; `maybe` is one that allows none, such as ?, * or {0,3}."""
 _DEPTH_CHANGES = {"(": 1, ")": -1}
 """The pieces that open and close groups."""
 
@@ -46,9 +51,9 @@ class _Rules(NamedTuple):
     by_beginning: Mapping[str, Sequence[_Rule]]
     """Rules that begin with a word, by each of their possible first letters, two or one."""
     in_ascii: Sequence[_Rule]
-    """Rules that begin with something else."""
+    """Other rules whose pattern begins with a character in ASCII."""
     in_other_letters: Sequence[_Rule]
-    """Rules that begin with a character outside ASCII."""
+    """Other rules, which no text in ASCII can fit, since they begin with another letter."""
     together: re.Pattern[str]
     """Fits texts without blanks and signs, whose words run together."""
     nothing: re.Pattern[str]
@@ -58,8 +63,8 @@ class _Rules(NamedTuple):
 def families(text: str) -> list[str]:
     """The families that a text in lower case fits, in the file's order."""
     rules = _rules()
-    columns = text.translate(_AS_COLUMN)
-    fitting = {rule.family for rule in _matching_rules(rules, columns)}
+    with_plain_columns = text.translate(_AS_COLUMN)
+    fitting = {rule.family for rule in _matching_rules(rules, with_plain_columns)}
     names = [family for family in rules.families if family in fitting]
     if rules.together.search(_GAPS.sub("", text)):
         names.append(_TOGETHER)
@@ -83,6 +88,7 @@ def _matching_rules(rules: _Rules, text: str) -> Iterator[_Rule]:
 
 @cache
 def _rules() -> _Rules:
+    """Reads the phrase file. Its words, of the family "word", come before the rules that name them."""
     words: dict[str, str] = {}
     by_family: dict[str, list[str]] = {}
     for record in read_records(_PHRASES):
@@ -131,17 +137,18 @@ def _beginnings(part: str, most: int) -> set[str]:
     if not most:
         return {""}
     is_group = part.startswith("(?:")
-    first = _group(part) if is_group else next(iter(_PIECE.findall(part)), "")
+    first = _group(part) if is_group else _first_piece(part)
     rest = part[len(first) :]
     quantifier = _QUANTIFIER.match(rest)
-    behind = rest[quantifier.end() :] if quantifier else rest
-    following = "." if quantifier else behind  # after what may repeat, anything may follow
+    after = rest[quantifier.end() :] if quantifier else rest
+    # What may repeat is followed by itself or by what comes after: that counts as anything.
+    following = _ANYTHING if quantifier else after
     if is_group:
         beginnings = _beginnings_of_group(first, following, most)
     else:
         beginnings = _beginnings_of_piece(first, following, most)
     if quantifier and quantifier["maybe"]:
-        beginnings |= _beginnings(behind, most)
+        beginnings |= _beginnings(after, most)
     return beginnings
 
 
@@ -153,11 +160,17 @@ def _beginnings_of_group(group: str, following: str, most: int) -> set[str]:
 
 
 def _beginnings_of_piece(piece: str, following: str, most: int) -> set[str]:
-    letters = digits if piece == r"\d" else piece
+    letters = digits if piece == r"\d" else piece  # A piece that is a letter fits this one only.
     if not letters.isalnum():
         return {""}
-    behind = _beginnings(following, most - 1)
-    return {letter + beginning for letter in letters for beginning in behind}
+    next_beginnings = _beginnings(following, most - 1)
+    return {letter + beginning for letter in letters for beginning in next_beginnings}
+
+
+def _first_piece(part: str) -> str:
+    """The piece at the start of a part; "" if the part is empty."""
+    piece = _PIECE.match(part)
+    return piece[0] if piece else ""
 
 
 def _group(part: str) -> str:

@@ -12,6 +12,7 @@ _LETTER = re.compile(r"[(\[（【]?([A-Za-z])[)\]）】]?[.:：、]?")
 _LABELLED = re.compile(
     r"(?:[(\[（【]([A-Za-z])[)\]）】]|([A-Za-z])[).:：、])[.:：、]?\s*(\S.*)", re.DOTALL
 )
+"""A letter before its option's text: group 1 is the letter in "(B) cat", group 2 that in "B. cat", group 3 the text."""
 _WHOLE_NUMBER = re.compile(r"(\d{1,2})(?:\.0{1,9})?", re.ASCII)
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 
@@ -57,28 +58,28 @@ def read_truths(cells: Sequence[TruthCell]) -> Truths:
     """The letters of a column's cells."""
     numbers = [_whole_number(cell.written) for cell in cells]
     whole_numbers = [number for number in numbers if number is not None]
-    by_letter = [_letter_of_cell(cell) for cell in cells]
-    if cells and len(whole_numbers) == len(cells) and not any(by_letter):
+    if cells and len(whole_numbers) == len(cells):
         return _read_numbers(cells, whole_numbers)
+    by_letter = [_letter_of_cell(cell) for cell in cells]
     by_text = [_letter_of_text(cell) for cell in cells]
     if _has_letters(by_letter, by_text):
-        # A letter that is none of its row's options is then not an option's text either.
+        # In a column with letters, a letter that no option of its row has isn't the text of another option.
         for position, cell in enumerate(cells):
             if not by_letter[position] and _LETTER.fullmatch(cell.written.strip()):
                 by_text[position] = None
     both_readings = [*zip(by_letter, by_text, strict=True)]
-    texts = sum(1 for letter, letter_of_text in both_readings if letter_of_text and not letter)
+    text_count = sum(1 for letter, letter_of_text in both_readings if letter_of_text and not letter)
     letters: list[str | None] = []
     doubtful = set()
     for position, (letter, letter_of_text) in enumerate(both_readings):
         do_differ = letter and letter_of_text and letter != letter_of_text
-        if texts and do_differ:
+        if text_count and do_differ:  # In a column without texts, it is the letter.
             doubtful.add(position)
             letters.append(None)
         else:
             letters.append(letter or letter_of_text)
     return Truths(
-        tuple(letters), doubtful=frozenset(doubtful), notice=_text_notice(texts, len(cells))
+        tuple(letters), doubtful=frozenset(doubtful), notice=_text_notice(text_count, len(cells))
     )
 
 
@@ -122,7 +123,7 @@ def _read_numbers(cells: Sequence[TruthCell], numbers: Sequence[int]) -> Truths:
     if len({reading.letters for reading in fitting}) == 1:
         notice = f"The right answers are numbers, read as {fitting[0].meaning}."
         return Truths(fitting[0].letters, notice=notice)
-    values = ", ".join(dict.fromkeys(str(number) for number in sorted(numbers)[:200]))
+    values = ", ".join(str(number) for number in sorted(set(numbers)))
     meanings = " or ".join(reading.meaning for reading in fitting)
     ambiguous = (
         f"The right answers are numbers ({values[:40]}), and they may be {meanings}. "

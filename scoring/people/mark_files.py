@@ -88,7 +88,9 @@ class _MarkRow(FileRow):
     item: str
     marker: str
     score: Annotated[
-        float, cell("0, 0.1, ... or 1", holds=_is_tenth), BeforeValidator(_check_judged)
+        float,
+        cell("0, 0.1, ... or 1", holds=_is_tenth),
+        BeforeValidator(_check_judged),  # Runs before `cell`.
     ]
     prediction_sha256: str = ""
     round: Annotated[Literal["1", "2"], cell("1, or 2 for the same person's second mark")] = "1"
@@ -105,7 +107,7 @@ class ReadMarks(NamedTuple):
 def read_marks(path: Path, judged: JudgedReport) -> ReadMarks:
     """People's marks in columns `item`, `marker`, `score` (0 to 1), optionally `prediction_sha256`, `round`, `note`.
 
-    Raises RowsError for a file without these columns.
+    Raises RowsError for a file without the first three.
     """
 
     def row_problem(row: _MarkRow) -> str:
@@ -131,7 +133,7 @@ def read_marks(path: Path, judged: JudgedReport) -> ReadMarks:
 
 
 def read_judged_reports(paths: Sequence[Path]) -> Iterator[JudgedReport]:
-    """Yields each judge's scores from its audit file; where a judge has several files, its names include the path.
+    """Yields the scores of each audit file; if a judge has several, their paths are part of the judge's name.
 
     Raises RowsError for a file that is given twice.
     """

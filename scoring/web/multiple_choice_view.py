@@ -16,7 +16,7 @@ from scoring.web.choice_audit import ALL, DIFFERS, SHOWS, list_choices
 from scoring.web.report_parts import CHOICE, ListPage, folded_problems_html, sheet_html
 
 MOST_CATEGORIES = 300
-"""Abilities that the filter offers."""
+"""The most categories that the filter offers; the page calls them abilities."""
 
 reread = remembered(under_protocol)
 """Reads a report's answers under another protocol; remembered, since every page of the list needs them all."""
@@ -57,12 +57,12 @@ def _list_page(report: ChoiceReport, chosen: Chosen) -> ListPage:
     other_report = reread(report, protocol) if chosen.show == DIFFERS else None
     list_page = list_choices(
         report.rows,
-        other_report.rows if other_report else (),
-        protocol,
-        chosen.show or ALL,
-        chosen.group,
-        chosen.page,
-        lambda name: translated(choice_benchmark(report).words(name)),
+        other_rows=other_report.rows if other_report else (),
+        other_protocol=protocol,
+        show=chosen.show or ALL,
+        category=chosen.group,
+        page=chosen.page,
+        ability_name=lambda name: translated(choice_benchmark(report).words(name)),
     )
     if other_report is None:
         return list_page
@@ -90,6 +90,7 @@ def what_if_html(
     """
     if not differing:
         return CHOICE.alike()
+    # Of two different letters only one can be None: an answer without a letter here was read there, and vice versa.
     read_there = sum(difference.row.decision.letter is None for difference in differing)
     read_here = sum(difference.other.letter is None for difference in differing)
     benchmark = choice_benchmark(report)

@@ -75,7 +75,7 @@ def file_problems_html(problems: Sequence[Problem]) -> str:
 
 
 def folded_problems_html(problems: Sequence[Problem]) -> str:
-    """Returns the problems of a report's file; that questions are missing is already a caveat of the report."""
+    """Returns the problems of a report's file, but not missing questions ("whole"), which are a caveat already."""
     others = [problem for problem in problems if problem.blocks != "whole"]
     if not others:
         return ""
@@ -139,8 +139,8 @@ class RowsPage(NamedTuple, Generic[T]):
 def rows_page(rows: Sequence[T], page: int, size: int = ROWS_A_PAGE) -> RowsPage[T]:
     """Returns the page of this number; a page past the end is the last."""
     pages = max(1, ceil(len(rows) / size))
-    number = min(max(page, 1), pages)
-    return RowsPage(rows[(number - 1) * size : number * size], number, pages)
+    shown_page = min(max(page, 1), pages)
+    return RowsPage(rows[(shown_page - 1) * size : shown_page * size], shown_page, pages)
 
 
 def page_number(text: str) -> int:
@@ -163,6 +163,7 @@ def list_answers(
     """Returns a page of answers; `item` returns the HTML of one. `total`: the number of answers without filters."""
     if not rows:
         return ListPage(PARTS.empty(t(f"report.no_{unit}")), 1, 1)
-    on_page, number, pages = rows_page(rows, page)
-    status = t(f"report.listed_{unit}", shown=len(rows), total=total, page=page_text(number, pages))
-    return ListPage(REPORT.answers("audit", status, list(map(item, on_page))), number, pages)
+    on_page, shown_page, pages = rows_page(rows, page)
+    place = page_text(shown_page, pages)
+    status = t(f"report.listed_{unit}", shown=len(rows), total=total, page=place)
+    return ListPage(REPORT.answers("audit", status, list(map(item, on_page))), shown_page, pages)

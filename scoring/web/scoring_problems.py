@@ -1,6 +1,6 @@
 """Problems on "Score a model": the errors that its visitors read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -44,14 +44,18 @@ def problem_html(error: Exception, *_: object) -> str:
     """Returns an error as HTML; `shows_errors` gives more arguments, which it does not need."""
     if isinstance(error, UploadError):
         title = t("score.not_scored", file=error.file)
-        return REPORT.problems("", "alert", title, [*map(translated, error.problems)])
+        return _alert_html(title, [*map(translated, error.problems)])
     if isinstance(error, SpecError) and error.file:
         lines = [*map(problem_text, error.problems[:MOST_PROBLEMS])]
         more = len(error.problems) - MOST_PROBLEMS
         if more > 0:
             lines.append(t("score.more", count=more))
-        return REPORT.problems("", "alert", t("score.not_used", file=error.file), lines)
-    return REPORT.problems("", "alert", error_text(error), ())
+        return _alert_html(t("score.not_used", file=error.file), lines)
+    return _alert_html(error_text(error))
+
+
+def _alert_html(title: str, texts: Sequence[str] = ()) -> str:
+    return REPORT.problems(kind="", role="alert", title=title, texts=texts)
 
 
 def problem_text(problem: SpecProblem) -> str:
@@ -63,7 +67,7 @@ def problem_text(problem: SpecProblem) -> str:
 
 
 def error_text(error: Exception) -> str:
-    """Returns an error in the current language, that of a file's row with its place."""
+    """Returns an error in the current language; an error in a file's row comes after its place."""
     if not isinstance(error, RowsError):
         return translated(error)
     text = translated(error.problem)
@@ -77,7 +81,7 @@ def error_text(error: Exception) -> str:
 
 
 def shows_problems(handler: Callable[..., Updates]) -> Any:
-    """Decorates a handler to show errors, and to end its work aside once its page has left."""
+    """Decorates a handler: errors are shown, and its work in the helper process ends once its page is closed."""
 
     @wraps(handler)
     def run_while_waited(tab: Any, *values: Any) -> Updates:

@@ -442,7 +442,7 @@ class ScoringTab:
         recognised = self._service.recognise(owner, token, chosen, still_there(request))
         key = chosen.benchmark or recognised.benchmark
         benchmark = self._service.chosen_benchmark(owner, token, chosen._replace(benchmark=key))
-        set_names = recognised.sets
+        set_names = recognised.question_files
         if "questions" in benchmark.parts:
             set_names = self._service.sets_of(benchmark.key)
             questions = values[self.settings.parts["questions"]] if chosen.benchmark else None

@@ -21,7 +21,7 @@ from arena.live.images import OwnImages
 from arena.live.models import LiveModels
 from arena.live.offer import offer_of
 from arena.live.queue import LiveBudget
-from arena.server.hub_token import catalogue_keys, is_visitor, operator_token
+from arena.server.hub_token import catalogue_keys, operator_is_visitor, operator_token
 from arena.settings import Settings
 from arena.types import ModelError, Secret
 from arena.web.live_view import offer_html
@@ -142,7 +142,7 @@ def test_the_operators_token_stands_for_visitors_only_where_nobody_logs_in(monke
     space = Settings.from_env({"SPACE_ID": "ada/arena"})
     keys = [catalogue_keys(settings)("visitor") for settings in (laptop, with_login, space)]
     assert [key.reveal() for key in keys] == [OPERATOR, "", ""]
-    assert [is_visitor(settings) for settings in (laptop, with_login, space)] == [
+    assert [operator_is_visitor(settings) for settings in (laptop, with_login, space)] == [
         True,
         False,
         False,

@@ -86,13 +86,13 @@ def test_an_animation_gives_its_first_picture_and_says_so(images, voter):
         frames = [Image.new("RGB", (20, 20), colour) for colour in ("red", "blue")]
         frames[0].save(stream, kind, save_all=True, append_images=frames[1:], **how)
         image = receive(images, voter, stream.getvalue())
-        assert image.is_still, kind
+        assert image.is_first_frame, kind
         path = images.path(voter, image.token)
         assert path is not None
         red, _, blue = Image.open(path).convert("RGB").getpixel((5, 5))
         assert red > 200 > 60 > blue
     for kind in ("GIF", "WEBP", "PNG", "JPEG"):
-        assert not receive(images, voter, picture(kind=kind)).is_still
+        assert not receive(images, voter, picture(kind=kind)).is_first_frame
 
 
 def bomb(side: int) -> bytes:

@@ -40,6 +40,11 @@ def test_numbers_that_may_count_from_0_or_from_1_are_refused():
     assert "counted from 0 or counted from 1" in why and "Write the letters A, B, C" in why
 
 
+def test_an_ambiguous_column_is_refused_with_all_its_numbers():
+    _, why = letters(*["1"] * 300, "2", "3")
+    assert "(1, 2, 3)" in why
+
+
 def test_numbers_that_are_texts_of_options_are_read_if_no_place_fits():
     assert letters("5", "2", options=COUNTS) == ("DA", "")  # 5 is no place of four
     found, why = letters("2", "3", options=COUNTS)
