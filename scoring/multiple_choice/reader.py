@@ -175,10 +175,11 @@ class _Reader:
                 record.row,
             )
             return
-        index = self._index(record)
+        options = self._options(record)
+        index = self._index(record, options)
         if index is None:
             return
-        question = self._question(record, index)
+        question = self._question(record, index, options)
         if question is None:
             return
         self.rows.append(Answered(question, prediction or ""))
@@ -337,7 +338,7 @@ class _Reader:
                 return self._columns[name]
         return None
 
-    def _index(self, record: Record) -> int | None:
+    def _index(self, record: Record, options: Mapping[str, str]) -> int | None:
         """The row's index, with its pass; None after reporting a problem."""
         text = self._text(record, _INDEXES)
         if text is None:
@@ -346,36 +347,44 @@ class _Reader:
             remedy = "Write one, delete the row, or delete the column to number the rows instead."
             self._report(f"The index {text[:40]!r} isn't a whole number. {remedy}", record.row)
             return None
-        return self._index_with_pass(record, round(float(text)))
+        return self._index_with_pass(record, round(float(text)), options)
 
-    def _index_with_pass(self, record: Record, index: int) -> int | None:
+    def _index_with_pass(
+        self, record: Record, index: int, options: Mapping[str, str]
+    ) -> int | None:
         """The index as i + k * PASS, where g_index is question i; None after reporting a problem.
 
-        In the public toolkit's circular files a pass adds a power of ten above all indices, a million or more.
+        In the public toolkit's circular files, pass k adds k times the first power of ten above all indices, which is
+        `PASS` or more.
         """
         text = self._stripped_text(record, ("g_index",))
         if not _WHOLE_NUMBER.fullmatch(text):
             return index
-        question = round(float(text))
-        difference = index - question
-        if question >= PASS:
+        base_index = round(float(text))
+        difference = index - base_index
+        if base_index >= PASS:
             self._report(
-                f"The g_index {question:,} is too high. Number the questions below {PASS:,}.",
+                f"The g_index {base_index:,} is too high. Number the questions below {PASS:,}.",
                 record.row,
                 index,
             )
             return None
         if difference < 0 or difference % PASS:
             text = (
-                f"Index {index} is no pass of the question in g_index, as {question}, {question + PASS} and "
-                f"{question + 2 * PASS} are. Take both columns as the toolkit wrote them."
+                f"Index {index} is no pass of the question in g_index, as {base_index}, {base_index + PASS} and "
+                f"{base_index + 2 * PASS} are. Take both columns as the toolkit wrote them."
             )
             self._report(text, record.row, index)
             return None
-        number = difference // PASS
-        while number >= 10 and number % 10 == 0:
-            number //= 10
-        return question + number * PASS
+        base = (self._questions or {}).get(base_index)
+        if base is not None and not options:
+            options = base.options
+        # A question has a pass for each option. A higher number is that of a pass times a larger power of ten.
+        passes = max(10, len(options))
+        pass_number = difference // PASS
+        while pass_number >= passes and pass_number % 10 == 0:
+            pass_number //= 10
+        return base_index + pass_number * PASS
 
     def _index_by_text(self, record: Record) -> int | None:
         """The index of the question with the row's text; the row's number if there are no questions to match.
@@ -396,9 +405,10 @@ class _Reader:
         )
         return None
 
-    def _question(self, record: Record, index: int) -> ChoiceQuestion | None:
+    def _question(
+        self, record: Record, index: int, options: Mapping[str, str]
+    ) -> ChoiceQuestion | None:
         """The row's question, without its right answer if no question file has it; None after reporting a problem."""
-        options = self._options(record)
         if self._questions is not None:
             return self._known_question(record, index, options)
         if not options:
