@@ -1,10 +1,11 @@
 """VisIT-Bench judged battles: JSON lines, as the authors return them to people who submit a model.
 
-A row is a match with the judge's two verdicts, one per order. Their meaning follows the authors' README, since none of
-their files was available: a result names the winning side of the row (A, B or Tie, or the model itself), in both
-orders. If a file means the displayed side instead, its rows contradict the judge's replies, which end in the verdict:
-such a row is no vote. The side with more of the two verdicts wins the match, else it is a tie (paper, 4.3). Our own
-files also have null for an unscored verdict, and such a match is no vote."""
+A row is a match with the judge's two verdicts. For the second one, the judge sees the answers in the other order: what
+it calls A is the row's B. Their meaning follows the authors' README, since none of their files was available: both
+results name the row's winning side (A, B or Tie, or the model itself), not the side that the judge saw. If a file means
+the latter, its rows contradict the judge's replies, which end in the verdict: such a row is no vote. The side with more
+of the two verdicts wins the match, else it is a tie (paper, 4.3). Our own files also have null for an unscored verdict,
+and such a match is no vote."""
 
 import re
 from collections.abc import Sequence
@@ -18,10 +19,11 @@ RESULTS = "auto_evaluation_result"
 _REPLIES = "auto_evaluation_cot"
 Result = Literal["a", "b", "tie"]
 _RESULTS: dict[str, Result] = {"a": "a", "b": "b", "tie": "tie", "unknown": "tie"}
+"""Winners by a result in small letters. A refusal to choose counts as a tie, as in the authors' README."""
 _CONCLUSION = re.compile(r"\boverall,\W*response\W+([AB])\W+is\W+better\W*\Z", re.IGNORECASE)
 _LETTERS: dict[Winner, str] = {"a": "A", "b": "B", "tie": "Tie"}
 _JUDGE = re.compile(r"(.*), reference-(free|backed)", re.DOTALL)
-"""A judge's name; a judge that sees the reference counts as another one."""
+"""A voter as `_judge` names it: the judge's name, then whether it sees the reference."""
 
 
 def _vote(row: Row) -> Vote | SkippedRow:
@@ -121,7 +123,13 @@ def _row(vote: Vote) -> dict[str, Any]:
     if not vote.judge or vote.winner not in _LETTERS:
         value = repr(vote.winner) if vote.judge else "a vote that isn't known to be a judge's"
         raise RowsError(f"Expected a judge's A, B or tie, found {value}. Export to another format.")
-    judge = _JUDGE.fullmatch(vote.voter or "")
+    voter = vote.voter or ""
+    named_judge = _JUDGE.fullmatch(voter)
+    engine = voter
+    reference: dict[str, bool] = {}
+    if named_judge:
+        engine = named_judge[1]
+        reference = {"evaluated_with_reference": named_judge[2] == "backed"}
     return {
         "A_model": vote.model_a,
         "B_model": vote.model_b,
@@ -130,8 +138,8 @@ def _row(vote: Vote) -> dict[str, Any]:
         "image_url": "",
         "instruction": "",
         "instruction_category": vote.category or "",
-        "engine": judge[1] if judge else vote.voter or "",
-        **({"evaluated_with_reference": judge[2] == "backed"} if judge else {}),
+        "engine": engine,
+        **reference,
         RESULTS: [_LETTERS[vote.winner]] * 2,
         _REPLIES: ["", ""],
     }

@@ -22,29 +22,39 @@ def review(choices: VoterChoices, models: int, cohorts: Sequence[Cohort]) -> tup
     """
     networks = [cohort.voters for cohort in cohorts if cohort.reason is Suspicion.NETWORK]
     voting_crowds = crowds(choices, models, networks)
-    apart = _set_aside(choices, voting_crowds)
-    alone = [flag for flag in evidence(choices, models, apart) if flag.strength >= ENOUGH]
-    sure = [flag for crowd in voting_crowds for flag in _sure(crowd)]
-    out = np.array([flag.voter for flag in (*alone, *sure)], np.int64)
-    flags = [*alone, *sure, *cohort_flags(choices, models, cohorts, out, apart)]
-    out = np.array([flag.voter for flag in flags], np.int64)
-    flags += [flag for crowd in voting_crowds for flag in _doubtful(crowd, out)]
-    return tuple({(flag.voter, flag.reason): flag for flag in reversed(flags)}.values())
+    set_aside = _crowds_mask(choices, voting_crowds)
+    flags = [flag for flag in evidence(choices, models, set_aside) if flag.strength >= ENOUGH]
+    flags += [flag for crowd in voting_crowds for flag in _sure_members(crowd)]
+    # A cohort is tested without the voters flagged so far, who may hide others.
+    flags += cohort_flags(choices, models, cohorts, _flagged_voters(flags), set_aside)
+    # The doubtful ones come last: a voter with a flag already is not doubtful.
+    flagged_voters = _flagged_voters(flags)
+    flags += [flag for crowd in voting_crowds for flag in _doubtful_members(crowd, flagged_voters)]
+    # A voter in two crowds has the flag of the first, the clearer one: it is entered last, over the other.
+    flag_by_reason = {(flag.voter, flag.reason): flag for flag in reversed(flags)}
+    return tuple(flag_by_reason.values())
 
 
-def _set_aside(choices: VoterChoices, voting_crowds: Sequence[VotingCrowd]) -> NDArray[np.bool_]:
-    apart = np.zeros(len(choices.a), bool)
+def _crowds_mask(choices: VoterChoices, voting_crowds: Sequence[VotingCrowd]) -> NDArray[np.bool_]:
+    """Returns the mask of the choices that any crowd sets aside."""
+    mask = np.zeros(len(choices.a), bool)
     for crowd in voting_crowds:
-        apart |= crowd.mask(choices)
-    return apart
+        mask |= crowd.mask(choices)
+    return mask
 
 
-def _sure(crowd: VotingCrowd) -> Iterator[Flag]:
+def _flagged_voters(flags: Sequence[Flag]) -> Codes:
+    return np.array([flag.voter for flag in flags], np.int64)
+
+
+def _sure_members(crowd: VotingCrowd) -> Iterator[Flag]:
+    """Yields the flags of the voters whose votes are all left out."""
     for voter in crowd.voters[crowd.chances > SURE].tolist():
         yield Flag(voter, Suspicion.CROWD, crowd.model, crowd.strength)
 
 
-def _doubtful(crowd: VotingCrowd, out: Codes) -> Iterator[Flag]:
+def _doubtful_members(crowd: VotingCrowd, flagged_voters: Codes) -> Iterator[Flag]:
+    """Yields the flags of the other voters, of whom only the votes about the crowd's model are left out."""
     reason = Suspicion.CROWD_FOR if crowd.is_for else Suspicion.CROWD_AGAINST
-    for voter in crowd.voters[~np.isin(crowd.voters, out)].tolist():
+    for voter in crowd.voters[~np.isin(crowd.voters, flagged_voters)].tolist():
         yield Flag(voter, reason, crowd.model, crowd.strength)

@@ -1,6 +1,7 @@
 """Vote import and export for the command line: files of votes into this arena's database, and its votes as battles.
 
-An exported vote has the item, the models' names, the choice and a number for the voter; an imported one is unchanged.
+An exported vote has the item, the models' names, the choice and a number for the voter. One that was imported keeps the
+row of its file.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,18 +28,18 @@ class StoredVotesError(ValueError):
     """The source of votes is unknown, or not named although there are several; the message lists all."""
 
 
-def import_file(battles: Battles, order: ImportRequest) -> Iterator[str]:
+def import_file(battles: Battles, request: ImportRequest) -> Iterator[str]:
     """Imports votes into the database; yields a summary in lines. Raises ImportedVotesError; then nothing counts."""
     with closing(Database(Settings.from_env().database_url)) as database:
-        counts = VoteImporter(database).add(battles, order)
+        counts = VoteImporter(database).add(battles, request)
     others = f" and {counts.others:,} other rows" if counts.others else ""
     yield f"new: {counts.votes:,} votes{others}, rows already there: {counts.known:,}"
     if len(battles):
         boards = "on its own boards only"
-        if order.into_live:
+        if request.into_live:
             boards = "on its own boards and beside this arena's votes"
-        both_bad = "as half for each side" if order.both_bad == "half" else "not at all"
-        yield f'source: {order.source}, which counts {boards}; "both bad" counts {both_bad}'
+        both_bad = "as half for each side" if request.both_bad == "half" else "not at all"
+        yield f'source: {request.source}, which counts {boards}; "both bad" counts {both_bad}'
 
 
 def stored_votes(source: str | None) -> Battles:
@@ -57,6 +58,7 @@ def _votes(connection: Connection, cast: pd.DataFrame, source: str | None) -> Ba
     """Returns the votes of a source, or of the only one; `cast` are those cast here, as in the vote table."""
     bank = {origin.name: origin for origin in sources_of(connection) if origin.kind != "check"}
     live = {origin.label: origin for origin in live_sources(cast)}
+    # An imported source with the name of an item set can't be asked for: the name means the votes cast here.
     imported = {
         origin.name: origin for origin in imported_sources(connection) if origin.name not in bank
     }

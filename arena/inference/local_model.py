@@ -22,14 +22,14 @@ import transformers
 from PIL import Image
 
 JsonObject = Mapping[str, Any]
-_STEP_SECONDS = 0.5
-"""The interval of a silent generation's signs of life."""
+_SILENCE_SECONDS = 0.5
+"""The silence of a generation after which its next token gives a sign of life."""
 _CANNOT_SANITIZE = frozenset({"Idefics3Processor"})
 """Processors, such as SmolVLM's, that fail if transformers has to treat control tokens in user text as text."""
 _REFERENCE_ANSWERS = ("\u07d0", "\ua500")
-"""Letters of N'Ko and Vai, which differ from their first byte on, so that no text begins like both.
+"""Answers beside which a text's first token is found: the first one that differs from theirs.
 
-Where a text's tokens differ from theirs, it begins.
+They are letters of N'Ko and Vai, which differ from their first byte on, so that no text begins like both.
 """
 MODEL_ERRORS = (
     OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError,
@@ -68,7 +68,7 @@ class LocalModel:
         }
         self._processor = _processor(model, source)
         self._max_side: int | None = None
-        """The longest side to which pictures are shrunk here; None if the processor does that, or nothing."""
+        """The longest side to which pictures are shrunk here; None if the processor shrinks them, or nobody does."""
         if max_side:
             self._max_side = _limit_side(self._processor.image_processor, max_side)
         self._tokenizer = self._processor.tokenizer
@@ -95,11 +95,12 @@ class LocalModel:
         on_start: Callable[[int], None],
         on_piece: Callable[[str, int], None],
     ) -> JsonObject:
-        """Answers a batch of conversations; returns its `texts`, and its total `tokens` and those of the `prompt`.
+        """Answers a batch of conversations; returns the `texts`, and the numbers of tokens written (`tokens`) and
+        read (`prompt`), each of the whole batch.
 
-        `on_start` gets the prompt's tokens; `on_piece` gets each new text of a single conversation (or "" as a sign of
-        life) and the tokens so far. `stop` ends the generation at the next token. Raises ValueError for a conversation
-        that is too long, and any of `MODEL_ERRORS` for one that the model cannot take.
+        `on_start` gets the number of tokens read; `on_piece` gets each new text of a single conversation (or "" as a
+        sign of life) and the tokens so far. `stop` ends the generation at the next token. Raises ValueError for a
+        conversation that is too long, and any of `MODEL_ERRORS` for one that the model cannot take.
         """
         chats = list(map(self._messages, conversations))
         inputs = self._apply_template(chats, processor_kwargs={"padding": True}).to(self._device)
@@ -148,9 +149,10 @@ class LocalModel:
     def _weigh(self, messages: list[dict[str, Any]], texts: Sequence[str]) -> _TextLikelihoods:
         """Returns the likelihood of each text as the answer. Raises ValueError for one that is not finite.
 
-        A text's tokens follow the part that it shares with answers that begin differently, since a tokenizer may join
-        the first character with the space before it. (An empty answer is no reference: templates that trim also lose
-        their line break.) Rows are padded on the right, which no earlier token reads.
+        A tokenizer may join a text's first character with the space before it, so the prompt alone doesn't show where a
+        text begins. It begins with the first token that it doesn't share with `_REFERENCE_ANSWERS`, which follow the
+        same prompt. (An empty answer is no reference: templates that trim also lose their line break.) Rows are padded
+        on the right, which no earlier token reads.
         """
         references = self._with_answers(messages, _REFERENCE_ANSWERS)["input_ids"].tolist()
         inputs = self._with_answers(messages, texts)
@@ -160,14 +162,16 @@ class LocalModel:
             ids[:length] for ids, length in zip(inputs["input_ids"].tolist(), lengths, strict=True)
         ]
         starts = [min(_shared_length(reference, row) for reference in references) for row in rows]
-        # The logits of a token are those of the next one, so the first text needs those of the token before it.
+        # The logits at a token predict the next one. So the first that are kept are those at the token before the
+        # earliest start: they predict the token at `first_start`.
         first_start = min(starts)
         kept = inputs["input_ids"].shape[1] - first_start + 1
-        fewer = {"logits_to_keep": kept} if self._model._supports_logits_to_keep() else {}
+        keep_argument = {"logits_to_keep": kept} if self._model._supports_logits_to_keep() else {}
         with torch.inference_mode():
-            logits = self._model(**inputs, **fewer, use_cache=False).logits[:, -kept:]
+            logits = self._model(**inputs, **keep_argument, use_cache=False).logits[:, -kept:]
         likelihoods: list[float | None] = []
         for row, start, row_logits in zip(rows, starts, logits, strict=True):
+            # place 0 of `row_logits` predicts the token at `first_start`
             text_logits = row_logits[start - first_start : len(row) - first_start]
             likelihoods.append(_mean_log_likelihood(row[start:], text_logits))
         return _TextLikelihoods(likelihoods, sum(lengths))
@@ -179,7 +183,9 @@ class LocalModel:
                 *messages,
                 {
                     "role": "assistant",
-                    "content": [_content_part({"text": text}, None, self._as_text)],
+                    "content": [
+                        _content_part({"text": text}, max_side=None, as_text=self._as_text)
+                    ],
                 },
             ]
             for text in texts
@@ -189,9 +195,9 @@ class LocalModel:
             self._device
         )
 
-    def _check_room(self, length: int, written: int = 0) -> None:
-        """Raises TooLong for a conversation of this length, and the answer that may follow, both in tokens."""
-        if self._most_tokens is not None and length + written > self._most_tokens:
+    def _check_room(self, length: int, answer_length: int = 0) -> None:
+        """Raises TooLong if a conversation and its longest answer don't fit together; both lengths are in tokens."""
+        if self._most_tokens is not None and length + answer_length > self._most_tokens:
             raise TooLong(
                 f"the model has room for {self._most_tokens} tokens, but the conversation has {length}"
             )
@@ -204,8 +210,11 @@ class LocalModel:
         template.
         """
         if not self._can_sanitize:
-            for token in filter(str.strip, map(str, self._tokenizer.added_tokens_decoder.values())):
-                text = text.replace(token, f"{token[0]} {token[1:]}")
+            for added_token in self._tokenizer.added_tokens_decoder.values():
+                token = str(added_token)
+                if token.strip():  # One of blanks alone controls nothing.
+                    broken_token = f"{token[0]} {token[1:]}"
+                    text = text.replace(token, broken_token)
         return text
 
     def _apply_template(self, chats: list[Any], continues: bool = False, **arguments: Any) -> Any:
@@ -245,23 +254,26 @@ class _TextSender:
         self._tokens = 0
         self._last_sent = time.monotonic()
         self.streamer = None
-        if conversations == 1:
+        if conversations == 1:  # The library streams no batch of several.
             self.streamer = transformers.TextStreamer(
                 tokenizer, skip_prompt=True, skip_special_tokens=True
             )
-            self.streamer.on_finalized_text = self._send
+            self.streamer.on_finalized_text = self._send  # in place of printing
 
     def __call__(self, input_ids: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
         """Counts a step; returns for each conversation whether to stop."""
         self._tokens += self._conversations
-        if time.monotonic() - self._last_sent > _STEP_SECONDS:
+        if time.monotonic() - self._last_sent > _SILENCE_SECONDS:
             self._send("")
         return torch.full(
             (input_ids.shape[0],), self._stop.is_set(), device=input_ids.device, dtype=torch.bool
         )
 
     def _send(self, text: str, stream_end: bool = False) -> None:
-        """Sends a text, or "" as a sign of life; the parameters are those of `on_finalized_text`."""
+        """Sends a text, or "" as a sign of life; the parameters are those of `on_finalized_text`.
+
+        Its text is also "" while the library holds back part of a word; at the end that means nothing.
+        """
         if text or not stream_end:
             self._last_sent = time.monotonic()
             self._on_piece(text, self._tokens)
@@ -438,27 +450,31 @@ class _RequestLoop:
         number = request["id"]
         stop = self._stops[number]
 
-        def tell(text: str, tokens: int) -> None:
+        def send_piece(text: str, tokens: int) -> None:
             self._say(kind="piece", id=number, text=text, tokens=tokens)
 
         if "texts" in request:
             return model.likelihoods(
-                request["conversations"], request["texts"], stop, lambda: tell("", 0)
+                request["conversations"],
+                request["texts"],
+                stop,
+                on_weighed=lambda: send_piece("", 0),
             )
         return model.answers(
             request["conversations"],
             request["settings"],
             stop,
-            lambda prompt: self._say(kind="started", id=number, prompt=prompt),
-            tell,
+            on_start=lambda prompt: self._say(kind="started", id=number, prompt=prompt),
+            on_piece=send_piece,
         )
 
 
 def line_to_parent() -> Callable[..., None]:
     """Returns a function that sends messages to the parent process from any thread; libraries print to stderr."""
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    original_stdout = os.dup(1)
+    out = os.fdopen(original_stdout, "w", encoding="utf-8")
     lock = threading.Lock()
-    os.dup2(2, 1)
+    os.dup2(2, 1)  # From now on, what is printed to stdout goes to stderr.
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
 

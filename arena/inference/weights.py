@@ -1,8 +1,8 @@
 """Weights: the files of models of the Hub, downloaded in the background, and the progress of each model.
 
 Files go into the Hub's own cache, in its layout, so that `hf cache` and other programs share them. An interrupted
-download continues, unlike huggingface_hub's. No token is ever sent, since that of a Space belongs to its copy of the
-votes.
+download continues, unlike huggingface_hub's. No token is ever sent: a Space has one, but only to write the copy of
+its votes.
 """
 
 import errno
@@ -40,8 +40,8 @@ _LIST_SECONDS = 5.0
 _TIMEOUT = httpx2.Timeout(15.0, connect=5.0)
 _MOST_TRIES = 4
 """The tries in a row without progress that end a download."""
-_PAUSE_SECONDS = 0.5
-"""Half the pause after a try without progress; it doubles with each further one."""
+_FIRST_PAUSE_SECONDS = 1.0
+"""The pause after the first try without progress; it doubles with each further one in a row."""
 _SPARE_BYTES = 100_000_000
 """The bytes that a download leaves free on the disk."""
 _RETRY_SECONDS = 60.0
@@ -159,7 +159,9 @@ class Repository:
                 with lock.acquire(timeout=1):
                     yield
                 return
-            except Timeout:
+            except (
+                Timeout
+            ):  # Another server holds it. The block that runs at the `yield` raises no Timeout.
                 _check_stop(stop)
 
     def downloaded_bytes(self, file: HubFile) -> int:
@@ -212,11 +214,11 @@ class Repository:
         stop: threading.Event,
     ) -> None:
         """Downloads until a part has the file's size. Raises WeightsError, OSError."""
-        tries = 0
+        failed_tries = 0
         part.touch()
         while (part_size := part.stat().st_size) != file.size:
             if part_size > file.size:
-                on_bytes(-file.size)
+                on_bytes(-file.size)  # `downloaded_bytes` counts no more of a part.
                 part.unlink()
                 part.touch()
                 continue
@@ -226,11 +228,12 @@ class Repository:
             except httpx2.HTTPError as connection_error:
                 error = connection_error
             _check_stop(stop)
-            tries = 0 if part.stat().st_size > part_size else tries + 1
-            if tries == _MOST_TRIES:
+            has_progress = part.stat().st_size > part_size
+            failed_tries = 0 if has_progress else failed_tries + 1
+            if failed_tries == _MOST_TRIES:
                 raise _no_connection(error)
-            if tries:
-                stop.wait(_PAUSE_SECONDS * 2**tries)
+            if failed_tries:
+                stop.wait(_FIRST_PAUSE_SECONDS * 2 ** (failed_tries - 1))
 
     def _append_rest(
         self,
@@ -240,7 +243,11 @@ class Repository:
         on_bytes: Callable[[int], None],
         stop: threading.Event,
     ) -> None:
-        """Appends the missing bytes of a file to its part. Raises HTTPError when the connection breaks off."""
+        """Appends the missing bytes of a file to its part.
+
+        Raises HTTPError if another try may help: the connection broke off, or the Hub is busy or fails. Raises
+        WeightsError for an answer without the model, or with more bytes than were listed; OSError.
+        """
         part_size = part.stat().st_size
         headers = {"range": f"bytes={part_size}-", "accept-encoding": "identity"}
         address = f"{self._address}/{file.name}"
@@ -431,6 +438,7 @@ class Downloads:
             except WeightsError as error:
                 self._mark_failed(repository, error)
                 if error.trouble in ("offline", "switched off"):
+                    # Without the Hub no model can be downloaded, also none whose files are listed already.
                     self._mark_all_failed(repositories, error)
                     return {}
                 continue

@@ -27,10 +27,11 @@ class CsvReader:
     def __init__(self, lines: Iterator[str], limits: FileLimits, suffix: str) -> None:
         first_lines = list(itertools.islice(lines, 2))
         self.delimiter = "\t" if suffix == ".tsv" else _delimiter(first_lines)
-        self._most = limits.cell
+        self._longest_cell = limits.cell
         self._row = 1
         self._is_row_start = True
-        # The limit is one for the whole process; it only ever rises, so no other reader breaks.
+        # `csv` has one limit of a cell's length for the whole process. It only ever rises, so no other reader breaks.
+        # It is that of a line, since a cell in a skipped column may be as long.
         csv.field_size_limit(max(csv.field_size_limit(), limits.line))
         checked_lines = self._check_lines(itertools.chain(first_lines, lines))
         self._reader = csv.reader(checked_lines, delimiter=self.delimiter, strict=True)
@@ -49,15 +50,20 @@ class CsvReader:
         return next(self._reader)
 
     def _check_lines(self, lines: Iterator[str]) -> Iterator[str]:
-        """Yields the lines; the reader takes a further line of a row only while a quote is open. Raises RowsError."""
-        cell_length = 0
+        """Yields the lines. Raises RowsError for a line that makes an open cell too long.
+
+        A cell is open at the end of a line if the reader takes a further line of the same row. That line continues it
+        as a whole, unless a quote in it ends the cell and maybe opens another.
+        """
+        open_cell_length = 0
         for line in lines:
             has_quote = '"' in line.replace('""', "")  # two quotes are one in the text
             if self._is_row_start or has_quote:
-                cell_length = len(line) - line.rfind('"') - 1
+                before_open_cell = line.rfind('"') + 1
+                open_cell_length = len(line) - before_open_cell
             else:
-                cell_length += len(line)
-                if cell_length > self._most:
+                open_cell_length += len(line)
+                if open_cell_length > self._longest_cell:
                     raise RowsError(_LONG_CELL, row=self._row)
             self._is_row_start = False
             yield line
@@ -94,7 +100,11 @@ def _delimiter(first_lines: Sequence[str]) -> str:
     outside = ["".join(line.split('"')[::2]) for line in first_lines]
     header = outside[0]
     if len(outside) > 1:
-        shared = [sign for sign in _DELIMITERS if 0 < header.count(sign) == outside[1].count(sign)]
+        shared = [
+            sign
+            for sign in _DELIMITERS
+            if sign in header and header.count(sign) == outside[1].count(sign)
+        ]
         if shared:
             return max(shared, key=header.count)
     if "," in header:

@@ -56,7 +56,7 @@ def fragility(fit: Strengths, ties: Floats | None = None) -> Fragility | None:
 class _Removal(NamedTuple):
     wins: Floats
     """Removed wins: winner x loser."""
-    left: Strengths
+    remaining_fit: Strengths
     """Fit to the remaining votes."""
     is_ahead: bool
     """Whether the rival is ahead."""
@@ -72,34 +72,38 @@ class _Lead:
         self._leader = leader
         self.rival = rival
         # Votes by kind, 2 x models x models: first who beat whom, then, each pair once, who tied with whom.
+        # Rounded, since a vote is removed as a whole.
         self._votes = np.stack([np.round(fit.wins - ties / 2), np.triu(ties)])
         self._order_by(fit)
 
     def _order_by(self, fit: Strengths) -> None:
         """Sorts the kinds of votes by their influence on the lead, around a fit."""
         lead_covariance = fit.inverse[self._leader] - fit.inverse[self.rival]
-        chance = 1 / (1 + np.exp(fit.strengths[None, :] - fit.strengths[:, None]))
-        on_winner = lead_covariance[:, None]
-        on_loser = lead_covariance[None, :]
-        of_win = np.where(fit.comparable, (on_winner - on_loser) * (1 - chance), 0)
-        of_tie = (of_win + of_win.T) / 2
-        influence = np.stack([of_win, of_tie]).ravel()
+        win_chance = 1 / (1 + np.exp(fit.strengths[None, :] - fit.strengths[:, None]))
+        # A win of i over j adds 1 - win_chance[i, j] to the gradient at i, and takes it off at j; times the inverse,
+        # that is the change of the strengths.
+        winner_effect = lead_covariance[:, None]
+        loser_effect = lead_covariance[None, :]
+        win_influence = (winner_effect - loser_effect) * (1 - win_chance)
+        win_influence = np.where(fit.comparable, win_influence, 0)
+        tie_influence = (win_influence + win_influence.T) / 2
+        influence = np.stack([win_influence, tie_influence]).ravel()
         votes = self._votes.ravel()
         order = np.argsort(-influence, kind="stable")
         self._order = order[(influence[order] > 0) & (votes[order] > 0)]
         self._counts = votes[self._order]
         self._influence = influence[self._order]
         self._ends = np.cumsum(self._counts)
-        """The removed votes once all of a kind, and of the kinds before it, are removed."""
+        """The running total of `_counts`: the place in the order at which each kind of vote ends."""
 
     def estimate(self) -> float:
         """Returns the approximate number of removals that cancel the lead, if influences stayed constant."""
-        shrunk = np.cumsum(self._counts * self._influence)
+        lost_lead = np.cumsum(self._counts * self._influence)
         lead = self._fit.strengths[self._leader] - self._fit.strengths[self.rival]
-        last_kind = int(np.searchsorted(shrunk, lead))
-        if last_kind == len(shrunk):
+        last_kind = int(np.searchsorted(lost_lead, lead))
+        if last_kind == len(lost_lead):
             return np.inf
-        unneeded = (shrunk[last_kind] - lead) / self._influence[last_kind]
+        unneeded = (lost_lead[last_kind] - lead) / self._influence[last_kind]
         return float(self._ends[last_kind] - unneeded)
 
     def find_removed_wins(self) -> Floats | None:
@@ -110,15 +114,16 @@ class _Lead:
             if removal is None or (best is not None and removal.wins.sum() >= best.sum()):
                 break
             best = removal.wins
-            self._order_by(removal.left)
+            self._order_by(removal.remaining_fit)
         return best
 
     def _find_fewest(self) -> _Removal | None:
-        """Returns the fewest removals in this order that put the rival ahead, by doubling and bisection; None
-        without any.
+        """Returns the fewest removals in this order that put the rival ahead; None without any.
+
+        Searches for a number that is enough, from the estimate on, then for the least by bisection.
         """
         total = int(self._ends[-1]) if len(self._ends) else 0
-        few = 0  # Too few removals.
+        few = 0  # Too few removals: the leader stays ahead.
         apart = total + 1  # Too many: leader and rival are no longer comparable.
         many = max(1, round(min(self.estimate(), total)))
         removal = self._remove(many)
@@ -127,8 +132,9 @@ class _Lead:
                 apart = many
             else:
                 few = many
-            many = (few + apart) // 2 if apart <= total else min(2 * many, total)
-            if many <= few:
+            is_bounded = apart <= total
+            many = (few + apart) // 2 if is_bounded else min(2 * many, total)
+            if many <= few:  # No number is left between too few and too many.
                 return None
             removal = self._remove(many)
         while many - few > 1:
@@ -148,12 +154,12 @@ class _Lead:
         removed.flat[self._order] = np.clip(votes - starts, 0, self._counts)
         removed_wins, removed_ties = removed
         wins = removed_wins + (removed_ties + removed_ties.T) / 2
-        left = bradley_terry(self._fit.wins - wins, self._fit.prior)
-        is_apart = not left.comparable[self.rival, self._leader]
-        is_ahead = left.ratings[self.rival] > left.ratings[self._leader]
+        fit = bradley_terry(self._fit.wins - wins, self._fit.prior)
+        is_apart = not fit.comparable[self.rival, self._leader]
+        is_ahead = fit.ratings[self.rival] > fit.ratings[self._leader]
         return _Removal(
             wins=wins,
-            left=left,
+            remaining_fit=fit,
             is_ahead=not is_apart and is_ahead,
             is_apart=is_apart,
         )
@@ -187,6 +193,7 @@ def _fewest_for_rival(fit: Strengths, members: Codes, rival: int, votes_each: in
     others = members[members != rival]
 
     def is_first(voters: int) -> bool:
+        # Their votes on other pairs are left out: such votes agree with the fit already.
         wins = fit.wins.copy()
         wins[rival, others] += voters * votes_per_pair
         ratings = bradley_terry(wins, fit.prior, start=fit.strengths).ratings

@@ -122,7 +122,7 @@ class HubModels:
     """Model repositories on the Hub, and the benchmarks that it counts."""
 
     def __init__(self, hub: HfApi | None = None, sleep: Sleep = time.sleep) -> None:
-        retry_hub_requests(sleep)
+        retry_hub_requests(sleep)  # in this whole process, for any client of the Hub's library
         self._api = hub or HfApi()
         self._lock = Lock()
         self._offer_lock = Lock()
@@ -245,7 +245,7 @@ class HubModels:
             if response.status_code == 404:
                 return None
             if response.status_code != 200:
-                response.read()
+                response.read()  # The error quotes the text, which a stream has not read.
                 hf_raise_for_status(response)
             for piece in response.iter_bytes():
                 content += piece
@@ -282,7 +282,7 @@ def _ask_hub(repository: str, call: Callable[[], Result], is_anonymous: bool = F
         return call()
     except (PullRequestError, ModelCardError):
         raise
-    except Exception as error:  # noqa: BLE001 - the request that it holds has the token
+    except Exception as error:  # noqa: BLE001 - any error may hold the request, with the token
         log.warning("%s at the Hub: %s", repository[:100], type(error).__name__)
         trouble = _trouble(error, is_anonymous)
     # Raised outside of the `except`, so that it has no context.
@@ -300,4 +300,5 @@ def _trouble(error: Exception, is_anonymous: bool) -> Trouble:
         return known[status]
     if status is not None and 400 <= status < 500 and status not in (408, 429):
         return "refused"
+    # The Hub's library raises a ValueError for a name or a file that isn't valid; the rest are failures of the network.
     return "refused" if isinstance(error, ValueError) else "busy"

@@ -36,7 +36,7 @@ AT_ONCE = 4
 
 
 class WantedFile(NamedTuple):
-    """The data of a file."""
+    """All that a file is made from."""
 
     title: str
     board: Board
@@ -54,9 +54,9 @@ class _FileKind(NamedTuple):
     make: _Maker
 
 
-def _table(form: Callable[[Sheet], str]) -> _Maker:
-    """Returns the maker of a board's table in a form."""
-    return lambda wanted: form(board_sheet(wanted.board, wanted.title, wanted.facts.models))
+def _table(write: Callable[[Sheet], str]) -> _Maker:
+    """Returns the maker of a board's table; `write` turns a sheet into a file's text."""
+    return lambda wanted: write(board_sheet(wanted.board, wanted.title, wanted.facts.models))
 
 
 FILES: Mapping[str, _FileKind] = {
@@ -77,7 +77,22 @@ PLOT_FILES = frozenset({"plot.svg", "plot.png"})
 def _plot_drawing(wanted: WantedFile) -> Drawing:
     """Returns the drawing of a plot of `PLOT_NAMES`; if it has none, a drawing of its note."""
     plot = PLOTS[PLOT_NAMES[wanted.plot]](wanted.board, wanted.leaderboard)
-    return plot.drawing or Drawing(plot.title, plot.note, 720, 30, (TextMark(0, 20, plot.note),))
+    return plot.drawing or Drawing(
+        title=plot.title,
+        description=plot.note,
+        width=720,
+        height=30,
+        marks=(TextMark(x=0, y=20, text=plot.note),),
+    )
+
+
+class _FileKey(NamedTuple):
+    """The address of a file in the cache; `title` and `plot` as in `WantedFile`."""
+
+    name: str
+    board: BoardKey
+    title: str
+    plot: str
 
 
 class _CachedFile(NamedTuple):
@@ -94,22 +109,21 @@ class BoardFiles:
 
     leaderboard: Leaderboard
     facts: FactStore
-    _files: OrderedDict[tuple[str, BoardKey, str, str], _CachedFile] = field(
-        default_factory=OrderedDict
-    )
+    _files: OrderedDict[_FileKey, _CachedFile] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def file(self, name: str, title: str, key: BoardKey, plot: str = "") -> _CachedFile:
         """Returns a board's file. It is made again after the board or its models' facts have changed."""
         board = self.leaderboard.board(key, PATIENCE_SECONDS)
         facts = self.facts.snapshot()
-        cache_key = (name, key, title, plot)
+        cache_key = _FileKey(name, key, title, plot)
         file = self._files.get(cache_key)
         if file is None or file.board is not board or file.facts is not facts:
             content = FILES[name].make(WantedFile(title, board, self.leaderboard, plot, facts))
             plain = content.encode() if isinstance(content, str) else content
             file = _CachedFile(board, facts, plain, gzip.compress(plain, mtime=0))
         with self._lock:
+            # A found one is stored again too: another download may have dropped it meanwhile.
             self._files[cache_key] = file
             self._files.move_to_end(cache_key)
             if len(self._files) > MOST_FILES:

@@ -34,8 +34,8 @@ def projects_html(
 ) -> str:
     """Returns the section of projects.
 
-    `links`: path and query of each project that has one link for all; `address`: the site's address; `shown_keys`:
-    keys of the bank's items that aren't hidden.
+    `links`: path and query of each project that has one link for all its workers; `address`: the site's address;
+    `shown_keys`: keys of the bank's items that aren't hidden.
     """
     boards = []
     for project in projects:
@@ -128,6 +128,7 @@ def _items_html(project: ProjectStanding, shown_keys: Set[str], sent: SentForm) 
     rows = [_project_item(draft, shown_keys) for draft in project.drafts]
     if not rows:
         return ""
+    # The drafts are cut at this number, so a list of that length may lack some.
     is_whole_list = len(rows) < MOST_ITEMS
     return HTML.items(project.campaign.name, rows, is_whole_list, sent)
 

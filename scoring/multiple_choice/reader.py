@@ -43,14 +43,15 @@ Blocks = Literal["scoring", "whole", "circular", "nothing"]
 IMAGE_COLUMNS = ("image", "Image", "IMAGE", "images", "img", "image_path")
 """Columns that may hold pictures: readers skip them, or keep digests."""
 MODE_NOTE = "mode_note"
-"""The column in which `answer` notes a question that a mode could not change."""
+"""The column in which the command `answer` notes a question that a mode could not change."""
 CHOSEN_BY = "chosen_by"
-"""The column in which `answer` notes that options were chosen by likelihood instead of by the model's text."""
+"""The column in which the command `answer` notes that options were chosen by likelihood, not by the model's text."""
 _PREDICTIONS = ("prediction", "pred", "response", "output", "model_answer")
 _INDEXES = ("index", "id", "question_id", "idx")
 _MODELS = ("model", "model_id", "model_name")
 _GROUPS = ("l2_category", "l2", "meta_task")
 _WHOLE_NUMBER = re.compile(r"\d{1,12}(?:\.0*)?|\d(?:\.\d{1,11})?[eE]\+?\d{1,2}", re.ASCII)
+"""A number as tables write whole ones: 12, 12.0 or 1.2e1. `_is_whole_number` checks that it is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,16 +150,16 @@ class _Reader:
         """The current row's columns by their names in one spelling."""
         self._shared: dict[str, str] = {}
         """Texts that many rows have, see `_shared_text`."""
-        self._by_text = grouped(
+        self._indexes_by_text = grouped(
             (_with_single_blanks(question.text), index)
             for index, question in (questions or {}).items()
         )
-        self._truths: list[str] = []
+        self._truth_cells: list[str] = []
         """Each row's cell in the column answer; "" where its question file has no right answer to compare with."""
         self._pictures: list[str] = []
         """Each row's picture cell."""
         self._empty_words = 0
-        """Option cells behind the last option with a word for an empty cell."""
+        """Option cells behind the last option that hold a word for an empty cell, such as nan."""
         self._is_numbered = False
         """Whether rows without an index were numbered."""
         self._mode_notes = 0
@@ -167,6 +168,7 @@ class _Reader:
     def take(self, record: Record) -> None:
         """Reads a row, or reports why it is left out."""
         self._columns = unambiguous_columns(record, _PREDICTIONS)
+        # LLaVA's answers are in "text"; beside another column of answers it holds something else.
         prediction = self._text(record, (*_PREDICTIONS, "text"))
         if self._with_predictions and prediction is None:
             columns = ", ".join(map(repr, list(record.values)[:20])) or "none"
@@ -175,15 +177,16 @@ class _Reader:
                 record.row,
             )
             return
-        index = self._index(record)
+        options = self._options(record)
+        index = self._index(record, options)
         if index is None:
             return
-        question = self._question(record, index)
+        question = self._question(record, index, options)
         if question is None:
             return
         self.rows.append(Answered(question, prediction or ""))
         is_compared = self._questions is None or question.answer is not None
-        self._truths.append(self._truth_cell(record) if is_compared else "")
+        self._truth_cells.append(self._truth_cell(record) if is_compared else "")
         self._pictures.append(picture_cell(self._columns, record.values))
         model = self._stripped_text(record, _MODELS)
         if model:
@@ -226,11 +229,14 @@ class _Reader:
 
     def _read_truths(self) -> None:
         """Gives each row its right letter, read from the whole column, or reports why it has none."""
-        places = [place for place, cell in enumerate(self._truths) if cell]
+        # A place is that of a row, a position that of a cell: rows without a cell have none.
+        places = [place for place, cell in enumerate(self._truth_cells) if cell]
         cells = [
-            TruthCell(self._truths[place], self.rows[place].question.options) for place in places
+            TruthCell(self._truth_cells[place], self.rows[place].question.options)
+            for place in places
         ]
         truths = read_truths(cells)
+        # A column that can't be read matters only where no question file has the right answers.
         if self._questions is None and self._report_unreadable_column(truths, places):
             return
         if truths.notice:
@@ -238,11 +244,14 @@ class _Reader:
         for position, (place, letter) in enumerate(zip(places, truths.letters, strict=True)):
             row = self.rows[place]
             if letter is None and not truths.ambiguous:
+                # In an ambiguous column no cell has a letter, and none is to blame.
                 is_doubtful = position in truths.doubtful
-                self._report_unread_cell(row.question, self._truths[place], is_doubtful)
+                self._report_unread_cell(row.question, self._truth_cells[place], is_doubtful)
             elif letter and row.question.answer and letter != row.question.answer:
+                # The question file has another answer.
                 self._report_other_question(row.question)
             elif letter and row.question.answer is None:
+                # No question file has an answer, so the row's own counts.
                 self.rows[place] = replace(row, question=replace(row.question, answer=letter))
         if places and not any(row.question.answer for row in self.rows):
             self._report("No row has an option's letter in the column answer. Write letters there.")
@@ -309,8 +318,10 @@ class _Reader:
             )
             self._report(text, blocks="nothing")
         if self._mode_notes:
-            change = "questions were asked as they are, or with a remark"
-            text = f"{self._mode_notes:,} {change}. The column {MODE_NOTE} says why."
+            text = (
+                f"{self._mode_notes:,} questions were asked as they are, or with a remark. "
+                f"The column {MODE_NOTE} says why."
+            )
             self._report(text, blocks="nothing")
         if self._is_numbered:
             text = "The file has no column index: rows are counted from 0, and circular passes aren't known."
@@ -337,7 +348,7 @@ class _Reader:
                 return self._columns[name]
         return None
 
-    def _index(self, record: Record) -> int | None:
+    def _index(self, record: Record, options: Mapping[str, str]) -> int | None:
         """The row's index, with its pass; None after reporting a problem."""
         text = self._text(record, _INDEXES)
         if text is None:
@@ -346,36 +357,44 @@ class _Reader:
             remedy = "Write one, delete the row, or delete the column to number the rows instead."
             self._report(f"The index {text[:40]!r} isn't a whole number. {remedy}", record.row)
             return None
-        return self._index_with_pass(record, round(float(text)))
+        return self._index_with_pass(record, round(float(text)), options)
 
-    def _index_with_pass(self, record: Record, index: int) -> int | None:
+    def _index_with_pass(
+        self, record: Record, index: int, options: Mapping[str, str]
+    ) -> int | None:
         """The index as i + k * PASS, where g_index is question i; None after reporting a problem.
 
-        In the public toolkit's circular files a pass adds a power of ten above all indices, a million or more.
+        In the public toolkit's circular files, pass k adds k times the first power of ten above all indices, which is
+        `PASS` or more.
         """
         text = self._stripped_text(record, ("g_index",))
         if not _WHOLE_NUMBER.fullmatch(text):
             return index
-        question = round(float(text))
-        difference = index - question
-        if question >= PASS:
+        base_index = round(float(text))
+        difference = index - base_index
+        if base_index >= PASS:
             self._report(
-                f"The g_index {question:,} is too high. Number the questions below {PASS:,}.",
+                f"The g_index {base_index:,} is too high. Number the questions below {PASS:,}.",
                 record.row,
                 index,
             )
             return None
         if difference < 0 or difference % PASS:
             text = (
-                f"Index {index} is no pass of the question in g_index, as {question}, {question + PASS} and "
-                f"{question + 2 * PASS} are. Take both columns as the toolkit wrote them."
+                f"Index {index} is no pass of the question in g_index, as {base_index}, {base_index + PASS} and "
+                f"{base_index + 2 * PASS} are. Take both columns as the toolkit wrote them."
             )
             self._report(text, record.row, index)
             return None
-        number = difference // PASS
-        while number >= 10 and number % 10 == 0:
-            number //= 10
-        return question + number * PASS
+        base = (self._questions or {}).get(base_index)
+        if base is not None and not options:
+            options = base.options
+        # A question has a pass for each option. A higher number is that of a pass times a larger power of ten.
+        passes = max(10, len(options))
+        pass_number = difference // PASS
+        while pass_number >= passes and pass_number % 10 == 0:
+            pass_number //= 10
+        return base_index + pass_number * PASS
 
     def _index_by_text(self, record: Record) -> int | None:
         """The index of the question with the row's text; the row's number if there are no questions to match.
@@ -385,9 +404,8 @@ class _Reader:
         if self._questions is None:
             self._is_numbered = True
             return len(self.rows)
-        indexes = self._by_text.get(
-            _with_single_blanks(self._text(record, ("question",)) or ""), []
-        )
+        text = _with_single_blanks(self._text(record, ("question",)) or "")
+        indexes = self._indexes_by_text.get(text, [])
         if len(indexes) == 1:
             return indexes[0]
         self._report(
@@ -396,9 +414,10 @@ class _Reader:
         )
         return None
 
-    def _question(self, record: Record, index: int) -> ChoiceQuestion | None:
+    def _question(
+        self, record: Record, index: int, options: Mapping[str, str]
+    ) -> ChoiceQuestion | None:
         """The row's question, without its right answer if no question file has it; None after reporting a problem."""
-        options = self._options(record)
         if self._questions is not None:
             return self._known_question(record, index, options)
         if not options:
@@ -411,6 +430,8 @@ class _Reader:
         if len(options) == 1:
             text = f"Index {index} has only one option. It's scored as it is."
             self._report(text, record.row, index, "nothing")
+        # Only the toolkit's circular files have g_index, and the toolkit doesn't rotate options that name letters.
+        one_pass = "g_index" in self._columns and do_name_letters(options.values())
         return ChoiceQuestion(
             index=index,
             text=self._text(record, ("question",)) or "",
@@ -421,7 +442,7 @@ class _Reader:
             split=self._shared_text(record, ("split",)),
             hint=self._text(record, ("hint",)) or "",
             row=record.row,
-            one_pass="g_index" in self._columns and do_name_letters(options.values()),
+            one_pass=one_pass,
         )
 
     def _rotated_question(self, index: int, options: Mapping[str, str]) -> ChoiceQuestion | None:
@@ -433,7 +454,7 @@ class _Reader:
             return None
         texts = sorted(plain_option(text) for text in options.values())
         if texts != sorted(plain_option(text) for text in base.options.values()):
-            return replace(base, index=index)
+            return replace(base, index=index)  # `_known_question` reports that the options differ
         return replace(base, index=index, options=options, answer=rotated_letter(base, options))
 
     def _known_question(
@@ -466,22 +487,23 @@ class _Reader:
         column = self._column(LIST_COLUMNS)
         texts = listed_options(record.values[column]) if column else None
         if texts and len(texts) > len(LETTERS):
-            return {}
+            return {}  # `_list_problem` says why
         if texts:
             return dict(zip(LETTERS, texts, strict=False))
         if self._questions is not None:
-            return {}
+            return {}  # the question file has them
         return options_in_text(self._text(record, ("question",)) or "")
 
     def _list_problem(self, record: Record) -> str:
-        """The problem with the cell of a list column; "" without such a column."""
+        """The problem with the cell of a list column in a row without options; "" without such a column."""
         column = self._column(LIST_COLUMNS)
         if column is None or option_columns(record.values):
             return ""
         cell = record.values[column]
-        text = cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
-        if texts := listed_options(cell):
+        texts = listed_options(cell)
+        if texts:  # Options that can be read were left out since they are too many.
             return f"{column} has {len(texts)} options, and {len(LETTERS)} is the most. Delete the others."
+        text = cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
         return f'{column} has {text[:40]!r} instead of a list of options. Write ["cat", "dog"].'
 
     def _options_in_columns(self, record: Record) -> dict[str, str]:
@@ -500,7 +522,9 @@ class _Reader:
     def _shared_text(self, record: Record, names: Sequence[str]) -> str:
         """A text that repeats in many rows, always as the same object."""
         text = self._stripped_text(record, names)
-        return self._shared.setdefault(text, "" if text == "nan" else text)
+        if text == "nan":
+            text = ""
+        return self._shared.setdefault(text, text)
 
 
 def oddities(predictions: Sequence[str], questions: Sequence[str]) -> Iterator[Problem]:
@@ -542,9 +566,8 @@ def _cell_text(record: Record, column: str) -> str:
     if isinstance(value, bool | list | dict):
         raise RowsError(
             f"{json.dumps(value)[:40]} isn't text. Write it as text.",
-            None,
-            record.row,
-            column,
+            row=record.row,
+            column=column,
         )
     return "" if value is None else str(value)
 

@@ -39,6 +39,7 @@ def load_spec(path: Path) -> Spec:
 def named_spec(raw: Any, name: str, find_file: FindFile) -> Spec:
     """The spec that a file's parsed YAML holds. Raises SpecError with `name`, by which its owner knows the file."""
     try:
+        # What is no mapping names no files; `spec_of` reports it.
         return spec_of(_with_files(raw, find_file) if isinstance(raw, Mapping) else raw)
     except SpecError as error:
         raise SpecError(error.problems, name) from None
@@ -46,19 +47,19 @@ def named_spec(raw: Any, name: str, find_file: FindFile) -> Spec:
 
 def load_folder(folder: Path) -> Iterator[tuple[str, Spec]]:
     """Yields every spec of a folder with its key, which is its file's name. Raises SpecError."""
-    names_of_specs: dict[str, str] = {}
+    spec_by_name: dict[str, str] = {}
     for path in sorted(folder.glob("*.yaml")):
         spec = load_spec(path)
         for name in spec.called:
-            if other := names_of_specs.get(name.lower()):
+            if other := spec_by_name.get(name.lower()):
                 text = f"{name!r} is already the name of {other}. Choose another."
                 raise SpecError([SpecProblem("called", text)], path.name)
-            names_of_specs[name.lower()] = spec.name
+            spec_by_name[name.lower()] = spec.name
         yield path.stem, spec
 
 
 def file_content(path: Path) -> bytes:
-    """A file's bytes; of a file above `LARGEST` one byte more, by which a reader knows it. Raises SpecError."""
+    """A file's bytes, at most `LARGEST` and one more, which shows that the file is too large. Raises SpecError."""
     try:
         with path.open("rb") as file:
             return file.read(LARGEST + 1)
@@ -120,14 +121,15 @@ def finder_near(path: Path) -> FindFile:
 
 def file_beside(name: str, folder: Path) -> Path | None:
     """The file of this name in a folder; None without one, and for a link to elsewhere."""
+    # Looked up among the folder's own names, since a name from a spec may be a path that leads out of it.
     inside = [path for path in folder.iterdir() if path.name == name and path.is_file()]
     return inside[0] if inside and not inside[0].is_symlink() else None
 
 
 def _with_names(derived: Any, place: str, find_file: FindFile) -> Any:
-    """A derived column with `names` read from the table that it names: cells of `column` by those of the first column.
+    """A derived column whose `names` are a table's file, with the table's cells in their place; any other unchanged.
 
-    Raises SpecError.
+    The cells are those of the table's column `column`, by those of its first column. Raises SpecError.
     """
     if not isinstance(derived, Mapping) or not isinstance(derived.get("names"), str):
         return derived
@@ -168,7 +170,7 @@ def _published_rows(name: str, find_file: FindFile) -> list[_CsvRow]:
     """The rows of a table of published numbers. Raises SpecError."""
     rows = _table_rows(name, "published", find_file)
     heads = {*rows[0]} if rows else set()
-    if heads - {"apart"} != {*_PUBLISHED_COLUMNS}:
+    if heads - {"apart"} != {*_PUBLISHED_COLUMNS}:  # "apart" is the one column that may be absent
         columns = ", ".join(_PUBLISHED_COLUMNS)
         text = f"{name} doesn't have the columns {columns}. Write these, and a row for each number."
         raise SpecError([SpecProblem("published", text)])
@@ -176,4 +178,5 @@ def _published_rows(name: str, find_file: FindFile) -> list[_CsvRow]:
 
 
 def _filled_cells(row: _CsvRow) -> _CsvRow:
+    """A row without its empty cells, for which the schema has defaults."""
     return {column: cell for column, cell in row.items() if cell}

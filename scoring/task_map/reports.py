@@ -40,7 +40,7 @@ class ReportAccuracies:
     def __init__(self, jobs: Jobs, published: PublishedJobs) -> None:
         self._jobs = jobs
         self._published = published
-        self._reports: Cache[PooledReport | None] = Cache(2 * MOST_REPORTS, 3600)
+        self._reports: Cache[PooledReport | None] = Cache(2 * MOST_REPORTS, seconds=3600)
 
     def report(self, link: str) -> PooledReport | None:
         """A report by its link or slug; None unless it is a finished MMT-Bench report with a score."""
@@ -55,6 +55,7 @@ class ReportAccuracies:
         for job in self._published.newest(MMT_BENCH.key, MOST_REPORTS):
             report = self._read(job.link)
             if report:
+                # Newer reports come first, so the first of a title stays.
                 newest.setdefault(report.pool, {}).setdefault(job.title, report)
         return {pool: tuple(reports.values()) for pool, reports in newest.items()}
 
@@ -72,13 +73,14 @@ def pooled_report(link: str, report: ChoiceReport) -> PooledReport | None:
     splits = MMT_BENCH.choice_tables(report).splits
     if not splits:
         return None
-    whole = splits[-1]
-    overall = whole.overall.subtasks
-    if overall.mean is None:
+    whole = splits[-1]  # the last scores are those of all splits
+    overall = whole.overall.subtasks.mean
+    if overall is None:
         return None
+    # Each category is a subtask, or a name that MMT-Bench doesn't have, which is left out.
     lines = [node.line for node in whole.tree.find("category")]
     means = {
         line.name: line.mean for line in lines if line.mean is not None and line.name in subtasks()
     }
     pool = Pool(report.protocol, MMT_BENCH.edition(report))
-    return PooledReport(link, pool, ModelAccuracies(report.title, means, overall.mean))
+    return PooledReport(link, pool, ModelAccuracies(report.title, means, overall))

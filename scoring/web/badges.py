@@ -10,6 +10,7 @@ PUBLISHED = macros("published.html")
 MOST_LETTERS = 40
 """Most letters of a badge's name and value together."""
 MOST_BYTES = 499
+"""Most bytes of a badge's file. Texts are cut to it, so no name or title of a stranger makes a large file."""
 _VALUE_LETTERS = 24
 """Most letters of its value."""
 _PADDING = 6
@@ -55,7 +56,10 @@ def _draw(badge: Badge, value: str, letters: int) -> bytes:
 
 
 def _width(text: str) -> int:
-    """Returns about how many pixels a text takes in letters of 11 pixels; the drawing makes it fit."""
+    """Returns the pixels of a text in letters of 11 pixels, with its padding.
+
+    Nobody's font is known, so this is about right; the drawing stretches the text to it.
+    """
     return 2 * _PADDING + round(sum(map(_letter_width, text)))
 
 

@@ -29,7 +29,8 @@ MOST_TITLE = 120
 """Most letters of a model's name, which the page takes; a file's name may have more."""
 Values = Mapping[Any, object]
 """The browser's values by component."""
-_FIRST = BENCHMARKS["mm-vet"]
+_FIRST_BENCHMARK = BENCHMARKS["mm-vet"]
+"""The benchmark in the menu of a page without a file."""
 
 
 class ScoringSettings:
@@ -60,13 +61,14 @@ class ScoringSettings:
     def _build_details(self) -> None:
         service = self._service
         judges = [(t("score.my_own_key"), forms.OWN_JUDGE)]
-        self._site_judge = service.operator.spec.model if service.operator else forms.OWN_JUDGE
-        """The choice of the site's judge; that of an own one where none is lent."""
+        self._first_judge = forms.OWN_JUDGE
+        """The judge that is chosen at first: the site's, or the visitor's own where the site lends none."""
         if service.operator:
-            judges = [(t("score.lent_judge", model=self._site_judge), self._site_judge), *judges]
+            self._first_judge = service.operator.spec.model
+            judges = [(t("score.lent_judge", model=self._first_judge), self._first_judge), *judges]
         self.benchmark = gr.Dropdown(
             self._benchmark_choices(frozenset()),
-            value=_FIRST.name,
+            value=_FIRST_BENCHMARK.name,
             label=t("score.benchmark"),
             info=t("score.benchmark_info"),
             elem_id="benchmark",
@@ -82,12 +84,12 @@ class ScoringSettings:
             max_length=MOST_IDS,
         )
         gr.HTML(SCORING.list_file("only"), padding=False)
-        self.protocol = _radio("protocol", _translated(_FIRST.protocols))
+        self.protocol = _radio("protocol", _translated(_FIRST_BENCHMARK.protocols))
         missing = _radio("missing", forms.choices("missing", forms.MISSING))
         reference = _radio("reference", forms.choices("reference", forms.REFERENCES))
         context = _radio("context", forms.choices("context", forms.CONTEXTS))
         self.judge = gr.Radio(
-            judges, value=self._site_judge, label=t("score.judge"), elem_id="judge"
+            judges, value=self._first_judge, label=t("score.judge"), elem_id="judge"
         )
         self.title = gr.Textbox(
             label=t("score.title"), elem_id="report-title", max_length=MOST_TITLE
@@ -98,7 +100,10 @@ class ScoringSettings:
         """The fields that only some benchmarks have, by `Benchmark.parts`."""
 
     def _benchmark_choices(self, here: Container[str]) -> list[tuple[str, str]]:
-        """The menu of benchmarks, in the order of the benchmarks page; `here`: keys of those with questions here."""
+        """The menu of benchmarks, in the order of the benchmarks page.
+
+        `here`: keys of those whose questions are on this server.
+        """
         groups = by_kind(offered_benchmarks().values())
         choices = [
             (benchmark_line(benchmark, benchmark.key in here), benchmark.name)
@@ -180,7 +185,8 @@ class ScoringSettings:
         return OWN_BENCHMARK.name if is_own(benchmark.key) else benchmark.name
 
     def chosen_benchmark(self, values: Values) -> str:
-        return self._keys_by_name[forms.check_choice(self._keys_by_name, values[self.benchmark])]
+        name = forms.check_choice(self._keys_by_name, values[self.benchmark])
+        return self._keys_by_name[name]
 
     def file_choice(self, values: Values) -> FileChoice:
         """Returns the chosen benchmark and question file, or the spec of the owner's fields. Raises SpecError."""
@@ -218,7 +224,13 @@ class ScoringSettings:
         protocol = self.chosen_protocol(benchmark, values)
         runs = forms.RUNS[forms.check_choice(forms.RUNS, way)]
         missing = forms.check_choice(forms.MISSING, values[self.parts["missing"]])
-        return Options(protocol, runs.count, runs.are_samples, missing, only=self.only_ids(values))
+        return Options(
+            protocol=protocol,
+            runs=runs.count,
+            sampled=runs.are_samples,
+            missing=missing,
+            only=self.only_ids(values),
+        )
 
     def comparison(self, benchmark: Benchmark[Any], values: Values, way: str) -> SubmissionRequest:
         """Returns how answers are compared, with the opponents of this way."""
@@ -236,8 +248,11 @@ class ScoringSettings:
         if values[self.judge] != forms.OWN_JUDGE:
             return None
         model = str(values[self.model] or "").strip()
-        address = endpoint(owner, values[self.url], values[self.key])
-        return OwnJudge(model, address, values[self.try_out] is True)
+        return OwnJudge(
+            model=model,
+            address=endpoint(owner, values[self.url], values[self.key]),
+            try_out=values[self.try_out] is True,
+        )
 
     def is_another_judge(self, job: Job, values: Values) -> bool:
         """Whether the chosen judge is another than a job's."""
@@ -246,20 +261,22 @@ class ScoringSettings:
         if not job.own_key:
             return True
         model = str(values[self.model] or "").strip()
+        if not model:  # No other own judge is named, so the job keeps its own.
+            return False
         url = str(values[self.url] or "").strip().rstrip("/")
-        return bool(model) and (model, url) != (job.model, job.address)
+        return (model, url) != (job.model, job.address)
 
     def job_updates(self, job: Job) -> Updates:
         """Returns the updates that show a stopped job's judge, where another can be chosen."""
         own_judge = {self.url: job.address, self.model: job.model} if job.own_key else {}
-        is_own = job.own_key or self._site_judge == forms.OWN_JUDGE
+        is_own_judge = job.own_key or self._first_judge == forms.OWN_JUDGE
         return {
             **dict.fromkeys(self.file_components, gr.update(visible=False)),
             **own_judge,
             self.judge: gr.update(
-                visible=True, value=forms.OWN_JUDGE if is_own else self._site_judge
+                visible=True, value=forms.OWN_JUDGE if is_own_judge else self._first_judge
             ),
-            self.own: gr.update(visible=is_own),
+            self.own: gr.update(visible=is_own_judge),
             self.details: gr.update(
                 visible=True,
                 open=False,

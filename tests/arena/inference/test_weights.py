@@ -54,7 +54,7 @@ def place(tmp_path, monkeypatch) -> Iterator[Place]:
     with ModelHub(models) as hub:
         monkeypatch.setattr(constants, "ENDPOINT", hub.address)
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-        monkeypatch.setattr(weights, "_PAUSE_SECONDS", 0.0)
+        monkeypatch.setattr(weights, "_FIRST_PAUSE_SECONDS", 0.0)
         monkeypatch.setenv("HF_TOKEN", TOKEN)
         yield Place(hub, tmp_path / "cache")
 

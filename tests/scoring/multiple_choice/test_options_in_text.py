@@ -65,8 +65,8 @@ def toolkit(base, letters, step=PASS, texts=TEXTS, columns=False):
     rows = []
     for number, letter in enumerate(letters):
         moved = texts[-number:] + texts[:-number]
-        named = dict(zip("ABCD", moved, strict=False))
-        right = "ABCD"[moved.index(texts[0])]
+        named = dict(zip(LETTERS, moved, strict=False))
+        right = LETTERS[moved.index(texts[0])]
         index = base + number * step
         values = {
             "index": str(index), "question": f"Where?\nOptions: {', '.join(f'{k}: {v}' for k, v in named.items())}",
@@ -95,6 +95,13 @@ def test_the_toolkits_circular_files_give_circular_eval(step, columns):
     assert scores.circular.line.mean == 50.0 and scores.vanilla.line.mean == 100.0
     first = Record(2, rows[0])
     assert mmbench.MMBENCH.fits(first) and has_options(first)
+
+
+@pytest.mark.parametrize("columns", [True, False])
+def test_a_question_of_eleven_options_has_a_tenth_pass_of_its_own(columns):
+    texts = tuple(f"{number} cats" for number in range(11))
+    (scores,) = tables(toolkit(3, ["right"] * 11, texts=texts, columns=columns)).splits
+    assert scores.circular.line.mean == 100.0 and scores.circular.line.n == 1
 
 
 def test_a_question_that_the_toolkit_does_not_rotate_is_whole_and_a_torn_one_is_not():
