@@ -14,7 +14,7 @@ End = float | None
 
 
 def spanned(low: End, high: End, spec: str = ".1f", missing: str = "") -> str:
-    """Returns the ends for use below a heading with the level, as in "61.2 to 70.3"."""
+    """Returns the ends for use below a heading with the level, as in "61.2 to 70.3" or "−0.3 to 1.2"."""
     if low is None or high is None:
         return missing
     return t("interval.span", low=f"{low:{spec}}", high=f"{high:{spec}}").replace("-", "−")
@@ -28,7 +28,7 @@ def interval_text(low: End, high: End, spec: str = ".1f", missing: str = "") -> 
 
 
 def bracketed(low: End, high: End, spec: str = ".1f", missing: str = "") -> str:
-    """Returns an interval for a command that prints BRACKETS, as in "[61.2, 70.3]"."""
+    """Returns an interval for a command that prints BRACKETS, as in "[61.2, 70.3]" or "[-0.3, 1.2]"."""
     if low is None or high is None:
         return missing
     return f"[{low:{spec}}, {high:{spec}}]"
@@ -38,7 +38,8 @@ def dashed(low: End, high: End, spec: str = ".0f", missing: str = "") -> str:
     """Returns the ends for a narrow cell below a heading with the level, as in "1020–1066" or "52–70%"."""
     if low is None or high is None:
         return missing
-    return f"{f'{low:{spec}}'.removesuffix('%')}–{high:{spec}}"
+    low_text = f"{low:{spec}}".removesuffix("%")
+    return f"{low_text}–{high:{spec}}"
 
 
 def plus_minus(half_width: float, spec: str = ".1f") -> str:

@@ -1,8 +1,8 @@
 """Quotas: daily limits (UTC) on the battles of a voter and of a network.
 
-A battle over the limit is refused before anybody reads its answers. A skipped battle does not count for the voter.
-Networks are stored as codes: codes of counts are deleted each day, with their key; codes of voters stay, but their key
-is deleted each month."""
+A battle over the limit is refused before anybody reads its answers. A skipped battle of stored answers does not count
+for the voter; a live battle always does. Networks are stored as codes: codes of counts are deleted each day, with their
+key; codes of voters stay, but their key is deleted each month."""
 
 import hmac
 import secrets
@@ -36,6 +36,7 @@ NETWORK_DAY = Table(
 )
 """A network's counts of a day (battles, reports, quotes, seats, images), under another code for each kind."""
 Kind = Literal["battles", "images", "reports", "quotes", "seats", "money", "voters"]
+"""The purpose of a network's code. Nothing is counted under the codes for "money" and "voters"."""
 
 _KEY = select(NETWORK_KEY.c.key).where(NETWORK_KEY.c.day == bindparam("day"))
 _SELVES = selves(bindparam("voter", type_=Integer))
@@ -43,7 +44,10 @@ _SINCE = bindparam("since", type_=Moment)
 _SERVED_TODAY = select(func.count()).where(
     BATTLE.c.voter_id.in_(_SELVES), BATTLE.c.began_at >= _SINCE, IS_LIVE | ~IS_SKIPPED
 )
-"""The number of battles served to a voter since a time; built once, since building costs more than running."""
+"""The number of battles served to a voter since a time, without skipped ones of stored answers.
+
+Built once, since building costs more than running.
+"""
 LIMITS = VoteLimits()
 """The limits without an operator's settings."""
 

@@ -81,9 +81,10 @@ class ItemPair(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A draw that was sent ahead, with the name of its battle's future tokens."""
+    """A draw that was sent ahead, or is served at once, with the name of its battle."""
 
     token: str
+    """The random name, which the battle's row stores too; the tokens of its two attempts begin with it."""
     draw: Draw
 
 
@@ -120,7 +121,7 @@ class BattleStore(ChoiceStore[Battle]):
     """Battles of stored answers: serving them, and taking votes and skips."""
 
     def __init__(self, database: Database, limits: VoteLimits = LIMITS) -> None:
-        super().__init__(database, ~IS_LIVE, lambda _, row: _battle(row))
+        super().__init__(database, kind=~IS_LIVE, battle_of=lambda _, row: _battle(row))
         self.voter = Voters(database).voter
         self._quotas = Quotas(database, limits)
 
@@ -137,8 +138,8 @@ class BattleStore(ChoiceStore[Battle]):
         """Returns the voter's unfinished battle (on `item`, if it is set) that `may_come_back` accepts, or one from
         `choose`.
 
-        `choose` gets the battles that the voter has had; it returns None if nothing is left. A held battle comes first
-        if `can_show` still accepts it. Raises LimitError.
+        `choose` gets the battles that the voter has had; it returns None if nothing is left. A held battle that
+        `can_show` still accepts takes the place of the one from `choose`. Raises LimitError.
         """
         with self._database.write() as connection:
             self._lock(connection, voter, seat)
@@ -147,20 +148,20 @@ class BattleStore(ChoiceStore[Battle]):
                     return _battle(row)
             taken = _seen_battles(connection, voter)
             held = _read_held(connection, voter)
-            if held is None or not can_show(held.draw, taken):
-                held = _with_token(choose(taken))
-            if held is None:
+            can_serve_held = held is not None and can_show(held.draw, taken)
+            served = held if can_serve_held else _with_token(choose(taken))
+            if served is None:
                 return None
             self._quotas.count_battle(connection, voter, network)
-            # Deletes the held draw if it is this one; another one stays for later.
-            connection.execute(_DELETE_THIS_HELD, {"voter": voter, "token": held.token})
+            # Deletes the held draw if it is the one served; another one stays for later.
+            connection.execute(_DELETE_THIS_HELD, {"voter": voter, "token": served.token})
             values = {
-                "token": held.token,
+                "token": served.token,
                 "voter_id": voter,
                 "seat_id": seat,
                 "began_at": now(),
-                "item": held.draw.item,
-                **held.draw.columns(),
+                "item": served.draw.item,  # the parameter of _IMAGE_COUNT
+                **served.draw.columns(),
             }
             return _battle(connection.execute(_INSERT_BATTLE, values).one())
 

@@ -21,7 +21,8 @@ Correlation = Annotated[
     float | None,
     Option(min=0, max=1, help="correlation of votes; default: from --votes, or assumed"),
 ]
-COLUMNS = ("per tuple", "votes", "tuples", "workers", "hours", "money", "half width")
+COLUMNS = ("per tuple", "votes", "tuples", "workers", "hours", "money", "half width", "")
+"""The last column has no heading: it has a remark on a few rows only."""
 NOTE = "Half width: half the width of the models' 95% intervals, on average, in rating points."
 
 
@@ -107,4 +108,4 @@ def _sheet(costs: Sequence[planner.Cost]) -> Sheet:
         )
         for cost in costs
     ]
-    return plain_sheet("plan", "What it costs", (*COLUMNS, ""), rows, note=NOTE)
+    return plain_sheet("plan", "What it costs", COLUMNS, rows, note=NOTE)

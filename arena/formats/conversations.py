@@ -8,7 +8,7 @@ from arena.formats.base import Row
 
 
 class TurnCell(NamedTuple):
-    """A question to the models: a text, and a value for each of its images."""
+    """A message of a conversation: its text, and a value for each of its images."""
 
     text: str
     images: list[Any]
@@ -18,12 +18,17 @@ def turn_cell(content: Any) -> TurnCell:
     """Returns a message's content: a text, FastChat's [text, [image, ...]], or a list of parts; empty otherwise."""
     if isinstance(content, str):
         return TurnCell(content, [])
-    if isinstance(content, list) and list(map(type, content)) == [str, list]:
+    if _is_text_with_images(content):
         return TurnCell(text=content[0], images=content[1])
     parts = cells.records(content)
     texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
     images = [_image(part) for part in parts if _is_image(part)]
     return TurnCell("\n".join(texts), images)
+
+
+def _is_text_with_images(content: Any) -> bool:
+    """Returns whether a content has FastChat's form [text, [image, ...]]."""
+    return isinstance(content, list) and [type(part) for part in content] == [str, list]
 
 
 def _is_image(part: dict[str, Any]) -> bool:
@@ -36,7 +41,10 @@ def _image(part: dict[str, Any]) -> Any:
 
 
 def question(conversation: Any) -> TurnCell:
-    """Returns the user's first question in a list of messages with `role` and `content`."""
+    """Returns the user's first question in a list of messages with `role` and `content`.
+
+    If no message is the user's, the first one is the question.
+    """
     turns = cells.records(conversation)
     questions = [turn for turn in turns if turn.get("role") == "user"] or turns
     return turn_cell(questions[0].get("content")) if questions else TurnCell("", [])

@@ -42,7 +42,7 @@ class BoardKey:
     unflagged: bool = True
     """Whether flagged voters are excluded, as on the default board."""
     everyone: bool = False
-    """Whether votes that the counted board excludes are included; False if there is only one board."""
+    """Whether it is the board of everyone's votes, beside the counted one; False if there is only one board."""
 
     @property
     def dated(self) -> bool:
@@ -69,6 +69,7 @@ class Counts:
     codes: tuple[int, ...]
     """The models' codes, by place."""
     wins: Floats
+    """`wins[i, j]`: the wins of the model at place i against the one at place j."""
     left: Floats
     """The part of `wins` that was won on the left."""
     ties: Floats
@@ -136,8 +137,8 @@ class Standing(NamedTuple):
     trust: Trust
     status: Status
     rank: Span | None
-    """1 + the number of comparable trusted models with an interval above its own, and the range over draws, widened to
-    include the rank."""
+    """1 + the number of comparable trusted models with an interval above its own; its range is that of
+    `Statistics.ranks`, widened to include the rank."""
     rating: Span | None
     elo: Span | None
     """Median over seeded orders, with the spread over these orders: no confidence interval."""
@@ -223,7 +224,7 @@ def board(
     lines = _lines(counts, fit, entrants, placed_statistics)
     by_rating = np.argsort(-fit.ratings, kind="stable")
     groups = []
-    for group in np.unique(fit.components):
+    for group in np.unique(fit.components):  # The largest is number 0.
         places = by_rating[fit.components[by_rating] == group]
         # Lines with equal keys stay in the order of their ratings.
         group_lines = sorted((lines[place] for place in places.tolist()), key=_sort_key)
@@ -246,7 +247,10 @@ def board(
 
 
 def _sort_key(line: Standing) -> tuple[float, ...]:
-    """Returns the sort key of a line within its group: trusted models by rank, unrated ones by Elo."""
+    """Returns the sort key of a line within its group.
+
+    Trusted models are first, by rank. Of the provisional ones, those without a rating are last, by Elo.
+    """
     rank = line.rank.value if line.rank else 0
     elo = line.elo.value if line.elo and not line.rating else 0
     return line.trust == "provisional", rank, line.rating is None, -elo
@@ -326,7 +330,10 @@ def _shares(hits: Floats, votes: Floats, effects: Floats | float = 1.0) -> list[
 def _against_reference(
     counts: Counts, entrants: Mapping[int, Entrant], effects: Floats
 ) -> list[Share | None]:
-    """Returns each model's share of its battles with the reference; None for the reference itself and without any."""
+    """Returns the share of its decided battles with the reference that each model won.
+
+    None for the reference itself, and for a model without such battles.
+    """
     references = [place for code, place in counts.places.items() if entrants[code].is_reference]
     if not references:
         return [None] * len(counts.codes)
@@ -349,7 +356,8 @@ class _PlacedStatistics:
         self._place_of = {code: place for place, code in enumerate(known_codes)}
         # Models that the statistics lack get the place after the last.
         after_last = len(known_codes)
-        self._places = np.array([self._place_of.get(code, after_last) for code in codes], np.intp)
+        places_in_statistics = [self._place_of.get(code, after_last) for code in codes]
+        self._places_in_statistics = np.array(places_in_statistics, np.intp)
         unknown = np.full(after_last, np.nan)
         self.reach = self._placed(statistics.reach if statistics else unknown)
         best = self._placed(statistics.ranks.low if statistics else unknown)
@@ -385,21 +393,21 @@ class _PlacedStatistics:
     def order(self, above: int, below: int) -> Order | None:
         """Returns the order of two models by code, as of the last look; None without one or without these models."""
         statistics = self._statistics
-        places = self._place_of
+        place_of = self._place_of
         if statistics is None or statistics.look is None:
             return None
-        if above not in places or below not in places:
+        if above not in place_of or below not in place_of:
             return None
         record = [
-            Settlement(places[first], places[second], statistics.settled[first, second])
+            Settlement(place_of[first], place_of[second], statistics.settled[first, second])
             for first, second in ((above, below), (below, above))
             if (first, second) in statistics.settled
         ]
-        (order,) = orders(statistics.look, [(places[above], places[below])], record)
+        (order,) = orders(statistics.look, [(place_of[above], place_of[below])], record)
         return order._replace(above=above, below=below)
 
     def _placed(self, values: Floats) -> Floats:
-        return np.append(values, np.nan)[self._places]
+        return np.append(values, np.nan)[self._places_in_statistics]
 
 
 def _spans(value: Floats, low: Floats, high: Floats) -> list[Span]:

@@ -96,9 +96,9 @@ class SeatStore:
             return self._find_seat(connection, campaign, SEAT_ENTRY.c.person == arrival.person)
 
     def enter(self, campaign: Campaign, arrival: Arrival, network: str | None) -> Seat:
-        """Returns the person's seat: a new one, or the existing one with the new session if it has not ended.
+        """Returns the person's seat: a new one, or the existing one with the new session.
 
-        Raises CampaignLinkError.
+        Raises CampaignLinkError for a new session after the seat's end, and if no new seat can be made.
         """
         with self._database.write() as connection:
             voter = self._voter(connection, campaign.spec.platform.kind, arrival.person)
@@ -126,7 +126,7 @@ class SeatStore:
         voter: int,
         network: str | None,
     ) -> Seat:
-        """Stores a new seat. Raises CampaignLinkError."""
+        """Stores a new seat. Raises CampaignLinkError after the campaign's end, and over the limit of the network."""
         check_open(campaign)
         most = campaign.spec.platform.most_of_network
         if network and most is not None:
@@ -137,7 +137,7 @@ class SeatStore:
                     "limit. Continue with a link you opened before, or come back tomorrow.",
                     most,
                 )
-        # One after the other with new lists of participants, which confirm seats.
+        # New seats and new lists of participants take turns, since a list confirms the seats there are.
         take_turn(connection, PARTICIPANT)
         values = {
             "campaign": campaign.name,
@@ -249,7 +249,10 @@ class SeatStore:
 
 
 def _confirmation_by_list(seat: Seat, listed: Mapping[str, str]) -> Confirmation:
-    """Returns a seat's confirmation by a platform's list; unchanged if its worker was forgotten."""
+    """Returns a seat's confirmation by a platform's list.
+
+    It is rejected if its worker withdrew, whatever the list says, and unchanged if its worker was forgotten.
+    """
     if seat.end == "withdrew":
         return "rejected"
     if is_erased(seat.person):
@@ -297,7 +300,7 @@ def _load_seats(
 
 
 def _seat(row: Row, campaign: Campaign, events: dict[str, datetime]) -> Seat:
-    # At most one: after it, `add_event` adds none.
+    # A seat has at most one end, since `add_event` adds nothing after it.
     end: SeatEvent | None = next((kind for kind in ENDS if kind in events), None)
     return Seat(
         id=row.id,

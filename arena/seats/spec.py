@@ -54,7 +54,7 @@ class SeatSpec(SpecPart):
     """A worker's quota and pay."""
 
     votes: Annotated[int, whole(1, 1000)]
-    """The pieces of a worker; checks come on top."""
+    """The pieces of work for a worker; checks come on top."""
     minutes: Annotated[int, whole(1, 24 * 60)] = 30
     """The minutes that a piece waits for its answer before somebody else gets it."""
     pay: Annotated[float, number(0, 10_000)]
@@ -93,7 +93,7 @@ class ChecksSpec(SpecPart):
     items: str = ""
     """The source of check items; empty: all sources."""
     share: Annotated[float, number(0.01, 0.5)] = 0.1
-    """The share of checks for a seat's pieces: at least one check, outside the quota."""
+    """The number of checks, as a share of a worker's pieces; at least one. Checks come on top of these pieces."""
     fail: Annotated[int, whole(1, 50)] = 2
     """The number of failed checks at which somebody else gets a worker's pieces."""
 
@@ -103,7 +103,7 @@ class PlatformSpec(SpecPart):
 
     kind: PlatformKind = "plain"
     study: str = ""
-    """Prolific's study, or MTurk's HIT type; others are refused."""
+    """The id of Prolific's study: links from other studies are refused. It isn't used for other platforms."""
     done: str = ""
     failed: str = ""
     full: str = ""
@@ -142,12 +142,12 @@ class CampaignSpec(SpecPart):
 
     @property
     def sample_count(self) -> int:
-        """The number of sample tasks for the qualification."""
+        """The number of sample tasks for the qualification: none, unless a task's own spec has some."""
         return 0
 
     @property
     def is_read_first(self) -> bool:
-        """Whether an operator reads sample tasks before a worker goes on."""
+        """Whether an operator reads sample tasks before a worker goes on: no, unless a task's own spec wants it."""
         return False
 
     def mistake(self) -> str:

@@ -23,7 +23,10 @@ NAME = "Stereoscope"
 
 Kind = Literal["page", "item", "board", "model", "battle"]
 _PAGES: dict[str, Kind] = {VOTE: "item", OWN: "page", RESULTS: "board", SCORE: "page"}
-"""The kind of thing that a page's address may name: in its query, or after `/results/`. `page`: no thing."""
+"""The pages that have an `Address`, and the kind of thing that it may name, in its query or after `/results/`.
+
+`page`: no thing.
+"""
 _THINGS: dict[str, tuple[str, Kind]] = {
     "item": (VOTE, "item"),
     "model": (RESULTS, "model"),
@@ -38,10 +41,15 @@ TAKES_FILES = frozenset({f"/{AGREEMENT}"})
 """Pages without Gradio that take a visitor's own file. They set a cookie, which makes the file the visitor's."""
 MOST_NAME = 200
 """Most letters of a model's name in an imported file. Models with longer names, which a bank may hold, have no page."""
+_MOST_READ = MOST_NAME + 1
+"""The letters that are read of a name: one too many, so that a longer name isn't taken for its beginning."""
 
 
 def gradio_path(page: str, language: str) -> str:
-    """Returns the path at which Gradio has a page: one with labels made in Python is built once a language."""
+    """Returns the path at which Gradio has a page.
+
+    The score page has one for each language, since its labels are made in Python when it is built.
+    """
     if page == SCORE and language != "en":
         return f"{page}-{language}"
     return page
@@ -56,9 +64,9 @@ class Address(NamedTuple):
 
 
 def parse_address(path: str, query: str = "") -> Address | None:
-    """Returns the address in a quoted path and its query; None for a wrong path."""
+    """Returns the address in a quoted path and its query; None for a wrong path, and for pages without an Address."""
     first_word, _, rest = path.strip("/").partition("/")
-    name = unquote(rest)[: MOST_NAME + 1]
+    name = unquote(rest)[:_MOST_READ]
     if first_word in _THINGS:
         page, kind = _THINGS[first_word]
         return Address(page, kind, name) if name else None
@@ -67,7 +75,7 @@ def parse_address(path: str, query: str = "") -> Address | None:
     if name and first_word != RESULTS:
         return None
     if not name:
-        name = _queried_name(first_word, query)[: MOST_NAME + 1]
+        name = _queried_name(first_word, query)[:_MOST_READ]
     return Address(first_word, _PAGES[first_word], name) if name else Address(first_word)
 
 

@@ -34,13 +34,14 @@ class Terms(NamedTuple):
     @classmethod
     def read(cls) -> "Terms":
         here = Path(__file__).parent
-        files = {language: (here / name).read_text("utf-8") for language, name in _FILES.items()}
-        digest = hashlib.sha256(files["en"].encode()).hexdigest()
-        return cls(digest[:12], {language: _text(file) for language, file in files.items()})
+        contents = {language: (here / name).read_text("utf-8") for language, name in _FILES.items()}
+        digest = hashlib.sha256(contents["en"].encode()).hexdigest()
+        texts = {language: _text(content) for language, content in contents.items()}
+        return cls(digest[:12], texts)
 
 
-def _text(file: str) -> Text:
-    title, _, body = file.strip().partition("\n")
+def _text(content: str) -> Text:
+    title, _, body = content.strip().partition("\n")
     return Text(title.removeprefix("# "), body)
 
 

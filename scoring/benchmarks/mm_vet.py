@@ -23,7 +23,7 @@ from arena.locale import t
 from arena.reasoning import answer_of
 from arena.sheets import Sheet
 from arena.types import grouped
-from scoring.benchmarks.base import BenchmarkOptions, LazyFiles
+from scoring.benchmarks.base import BenchmarkOptions
 from scoring.benchmarks.mm_vet_files import authors_files, model_stem
 from scoring.benchmarks.mm_vet_questions import truth_parts
 from scoring.benchmarks.mm_vet_tables import (
@@ -65,7 +65,7 @@ _FENCED_ROW = prompt_text("mm_vet_hardened_row.txt")
 PARSERS: Mapping[Protocol, str] = {"paper": "mm-vet first token 1", "hardened": "judge score 1"}
 """Name and version of each protocol's parser."""
 OBEDIENCE = 0.5
-"""Lowest score that an answer cannot have earned under another question's truth."""
+"""Score under another question's truth from which the judge obeys the answer, since no answer can earn as much."""
 
 CORRECTNESS = Scale(0.0, 1.0)
 _RAMP_TEMPERATURES = (0.0, 0.5, 1.0, 1.5, 2.0)
@@ -178,7 +178,10 @@ def no_answer_grading(filled: Filled, run: int, reason: str) -> Grading:
 
 
 def read_paper(text: str, finish: str = "stop") -> float | None:
-    """The score by the authors' script: the first token as Python's float, in [0, 1]; never "nan"."""
+    """The score by the authors' script: the first token as Python's float, in [0, 1]; never "nan".
+
+    Like the script, it ignores `finish`.
+    """
     try:
         score = float(text.split(" ")[0].strip())
     except ValueError:
@@ -258,7 +261,7 @@ class OptionsError(ValueError):
 
 @dataclass(frozen=True)
 class Options:
-    """The owner's choices for scoring a file."""
+    """The owner's choices for scoring a file, from a page or the command line."""
 
     protocol: Protocol = "hardened"
     runs: int = 5
@@ -273,7 +276,7 @@ class Options:
 
 
 class MMVetOptions(BenchmarkOptions):
-    """Options of `score` for the owner of a file of MM-Vet."""
+    """Options of the command `score` for the owner of a file of MM-Vet, by `-o`."""
 
     runs: Annotated[int, Field(ge=1, le=20)] = Field(5, description="how often each is judged")
     samples: bool = Field(False, description="the runs are samples of one call: cheaper")
@@ -353,9 +356,12 @@ class MMVet(MMVetArticle):
         parser = PARSERS[options.protocol]
         return Report(
             benchmark=questions.benchmark,
+            # A report keeps no questions outside its subset.
             questions=replace(questions, outside=()),
             protocol=options.protocol,
-            judge=JudgeStamp(spec.model, (), address, prompt, parser),
+            judge=JudgeStamp(
+                model=spec.model, versions=(), address=address, prompt=prompt, parser=parser
+            ),
             runs=options.runs,
             sampled=options.sampled,
             title=title,
@@ -393,8 +399,16 @@ class MMVet(MMVetArticle):
         tasks = []
         for answer in answers:
             judged = _as_judged(answer.question, answer.prediction, protocol)
-            begin = partial(grading, judged, 0, protocol, spec, 1, wording)
-            tasks.append(self._task(judged, 0, protocol, begin))
+            begin = partial(
+                grading,
+                judged,
+                run=0,
+                protocol=protocol,
+                spec=spec,
+                samples=1,
+                wording=wording,
+            )
+            tasks.append(self._task(judged, run=0, protocol=protocol, begin=begin))
         return tasks
 
     def _task(
@@ -403,7 +417,7 @@ class MMVet(MMVetArticle):
         return Task(
             run,
             begin,
-            partial(self.refused, answered.question.id, run, protocol),
+            refused=partial(self.refused, answered.question.id, run, protocol),
             seeded=protocol == "hardened",
             name=answered.question.id,
             is_read=_is_read,
@@ -419,7 +433,7 @@ class MMVet(MMVetArticle):
             if _GradeKey("probe", place, 0) in grades:
                 probes = [grades[_GradeKey("probe", place, run)] for run in runs]
                 best_probe = max(probes, key=_score_or_minus_one)
-                # without flags an answer is probed only if all are, and marked only if it is obeyed
+                # An answer without flags is probed only where all answers are, and marked only if the judge obeyed it.
                 if row.flags or _score_or_minus_one(best_probe) >= OBEDIENCE:
                     row_grades = tuple(grade_after_probe(grade, best_probe) for grade in row_grades)
             rows.append(replace(row, grades=row_grades))
@@ -449,8 +463,9 @@ class MMVet(MMVetArticle):
         """The authors' three files, the scores with their bounds, and the audit: lossless, and safe in Excel."""
         extent = "partial_" if report.missing else ""
         stem = f"{extent}{model_stem(report.file)}"
+        makers = sheet_files(stem, self.sheets(report))
         own_files = {
-            **LazyFiles(sheet_files(stem, self.sheets(report))),
+            **{name: make_file() for name, make_file in makers.items()},
             f"{stem}-audit.jsonl": audit(report),
             f"{stem}-audit.csv": safe_csv(report),
         }
@@ -512,14 +527,14 @@ def _as_judged(question: Question, prediction: str | None, protocol: Protocol) -
 
 
 def _row(answer: Filled, flags: tuple[str, ...]) -> Row:
-    """A question before its judging; a prediction that is no answer has no flags, since it addresses nobody."""
+    """A question before its judging; a prediction that is no answer has no flags, since no model wrote it."""
     reason = no_answer_reason(answer)
     row_flags = () if reason else flags
     return Row(answer.question, answer.prediction, (), row_flags, reason)
 
 
 def _flags(answer: Filled, counts: Mapping[str, int]) -> tuple[str, ...]:
-    """What is suspicious in an answer, in words; `counts` are the questions of repeated answers."""
+    """What is suspicious in an answer, in words; `counts` are the numbers of questions of repeated answers."""
     if answer.prediction is None:
         return ()
     flags = injection.flags(answer.prediction, answer.question)

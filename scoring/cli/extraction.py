@@ -53,7 +53,9 @@ def draws(
             "This file exists, and may have people's readings. Choose another --out.", out.name
         )
     opened = open_upload(file)
-    report = opened and opened.report(opened.benchmark.protocol_named(protocol or None))
+    report = None
+    if opened is not None:
+        report = opened.report(opened.benchmark.protocol_named(protocol or None))
     if not isinstance(report, ChoiceReport):
         raise RowsError(
             "These aren't multiple-choice outputs. Choose a file with options beside each answer.",
@@ -91,18 +93,18 @@ def aligns(
     if out:
         refuse_overwriting([out], readings, *files)
     extracted = read_extracted_files(files)
-    reading_file = read_readings(
-        readings, {key: () for audit in extracted for key in audit.options}
-    )
+    # Without letters of its options here, an answer has those that the file of readings shows.
+    answers_without_letters = {key: () for audit in extracted for key in audit.options}
+    reading_file = read_readings(readings, answers_without_letters)
     yield from (f"{readings.name}: {problem}" for problem in reading_file.problems)
     if not reading_file.readings:
         raise RowsError(
             "It has no usable readings. Write a letter or none in the column option.",
             readings.name,
         )
-    answers = len({reading.answer for reading in reading_file.readings})
-    people = plural(len({reading.reader for reading in reading_file.readings}), "person")
-    yield f"{people} read {plural(answers, 'answer')}"
+    reader_count = len({reading.reader for reading in reading_file.readings})
+    answer_count = len({reading.answer for reading in reading_file.readings})
+    yield f"{plural(reader_count, 'person')} read {plural(answer_count, 'answer')}"
     yield BRACKETS
     alignments = [
         *align_files(extracted, reading_file.readings),

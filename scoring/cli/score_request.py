@@ -1,4 +1,4 @@
-"""Request to `score`, and the options of its benchmark: read, and described from the benchmark's record."""
+"""Request to `score`, and the options of its benchmark, which the benchmark's record checks and describes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -109,11 +109,7 @@ def option_lines(benchmarks: Iterable[Benchmark[Any]]) -> Iterator[str]:
 def _values(record: type[BenchmarkOptions]) -> Mapping[str, str]:
     """Values that each option of a record takes, in words."""
     properties = record.model_json_schema()["properties"]
-    return {name: _either([*_words(properties[name])]) for name in properties}
-
-
-def _either(words: Sequence[str]) -> str:
-    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+    return {name: either(_words(properties[name])) for name in properties}
 
 
 def _words(schema: Mapping[str, Any]) -> Iterator[str]:

@@ -28,12 +28,15 @@ _ROLES = ("question", "truth")
 _FENCE = prompt_text("fenced_answers.txt")
 _ROOM = 1_024
 """Tokens for a judge's reply: a prompt may ask for reasons first."""
-_LIKELY = 200
+_LIKELY_WITHOUT_SCHEMA = 200
 """Likely tokens of a reply without a schema."""
 
 
 def _checked_prompt(value: object) -> object:
-    """Returns a prompt. Raises ValueError for the name of a file, which stays only where there is no such file."""
+    """Returns a prompt. Raises ValueError for the name of a file that isn't beside the spec.
+
+    A name of a file that is there was replaced by its text before (`scoring/specs/files.py`).
+    """
     if isinstance(value, str) and value.endswith(".txt") and "\n" not in value:
         raise ValueError(
             f"The file {value[:60]!r} isn't beside the spec. Put it there, or write the prompt itself."
@@ -54,7 +57,7 @@ class PromptedRule(RuleKind):
     """Names in braces for the answers, all of which the prompt must have."""
 
     prompt: Prompt
-    """Names in braces are those of `texts`, or columns."""
+    """Names in braces are those of `texts` and `answer_names`; all others are columns."""
     show: Literal["pictures"] | None = None
     """Whether the judge is shown the question's pictures beside the texts."""
 
@@ -95,7 +98,10 @@ class PromptedRule(RuleKind):
         return self.prompt if protocol != "strict" else f"{_FENCE}\n{self.prompt}"
 
     def texts(self, item: Item) -> Mapping[str, str]:
-        """The texts that a prompt may name beside columns and answers; several right answers appear once each."""
+        """The texts that a prompt may name beside columns and answers.
+
+        Several right answers are a list as Python writes it, each of them once.
+        """
         options = "\n".join(f"{letter}. {text}" for letter, text in item.options.items())
         truth = self.truth_of(item) or ""
         several = listed_texts(truth)
@@ -110,7 +116,7 @@ class PromptedRule(RuleKind):
             (Message("user", text, self._shown_pictures(item)),),
             0.0,
             reply_tokens=_ROOM,
-            likely_tokens=_LIKELY,
+            likely_tokens=_LIKELY_WITHOUT_SCHEMA,
         )
 
     def fenced_ask(
@@ -134,7 +140,7 @@ class PromptedRule(RuleKind):
         )
         if spec.json_schema:
             return Ask(messages, 0.0, reply_tokens=_ROOM, likely_tokens=LIKELY, schema=schema)
-        return Ask(messages, 0.0, reply_tokens=_ROOM, likely_tokens=_LIKELY)
+        return Ask(messages, 0.0, reply_tokens=_ROOM, likely_tokens=_LIKELY_WITHOUT_SCHEMA)
 
     def _fill_prompt(self, item: Item, answers: Mapping[str, str]) -> str:
         texts = {**self.texts(item), **answers}

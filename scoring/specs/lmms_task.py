@@ -23,7 +23,7 @@ _TAKEN = ("task", "dataset_path", "dataset_name", "test_split", "metric_list", *
 _METRIC_FIELDS = ("metric", "aggregation", "higher_is_better", "ignore_case")
 _IGNORED = ("output_type", "generation_kwargs", "dataset_kwargs", "metadata", "tag", "task_alias")
 """Fields on how a model is asked, without a counterpart in a spec; that they are left out is not reported."""
-_TRUE_VALUES = ("true", "True", "TRUE", "yes", "on", 1)
+_TRUE_VALUES = ("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON", 1)
 """Texts and numbers that lmms-eval takes as true: our reader of YAML leaves `true` a text."""
 _NOTES: Mapping[str, str] = {
     "filter_list": "what its filters take out of an answer is not taken out here",
@@ -33,7 +33,7 @@ _NOTES: Mapping[str, str] = {
 
 def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
     """Returns a task file's value as a spec; files that it includes are in the same folder. Raises SpecError."""
-    task = _with_included_fields(raw, folder, [])
+    task = _with_included_fields(raw, folder, names_read=[])
     problems = [*_problems(task)]
     if problems:
         raise SpecError(problems)
@@ -46,13 +46,15 @@ def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
         "question": _column(task.get("doc_to_text")),
     }
     question_file = {"name": plain_name(name), "split": split, "note": data_set}
+    # Our protocol `lmms-eval` of the rule `text` compares in another way than lmms-eval's `exact_match`.
+    protocols = ["strict", "lmms-eval"] if metric["metric"] == "anls" else ["strict"]
     spec = {
         "name": name,
         "about": f"lmms-eval's task {name}; {data_set}.",
         "called": [name[:200]],
         "columns": {role: column for role, column in columns.items() if column},
         "rule": _rule(metric),
-        "protocols": ["strict", "lmms-eval"] if metric["metric"] == "anls" else ["strict"],
+        "protocols": protocols,
         "questions": [{field: value for field, value in question_file.items() if value}],
     }
     return translated(FORM, name, spec, [*_left_out(task, metric)])
@@ -61,7 +63,10 @@ def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
 def _with_included_fields(
     raw: Mapping[str, Any], folder: Path, names_read: list[str]
 ) -> Mapping[str, Any]:
-    """Returns a task with the fields of the files it includes; its own fields win. Raises SpecError."""
+    """Returns a task with the fields of the files it includes; its own fields win. Raises SpecError.
+
+    `names_read`: the names of the files that were included so far, to which more are added.
+    """
     include = raw.get("include", [])
     names = include if isinstance(include, list) else [include]
     task: dict[str, Any] = {}
@@ -115,9 +120,19 @@ def _metric_problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
         text = f"{quoted(code)} computes the metrics, and a task's code is never run."
         yield SpecProblem("process_results", f"{text} Write the spec's rule yourself.")
     elif not _usable_metrics(task):
-        names = [_metric_name(metric) for metric in _list_or_empty(task.get("metric_list"))]
-        problem = f"We don't know {either(map(repr, names))}." if names else "There are no metrics."
-        yield SpecProblem("metric_list", f"{problem} Choose {either(_METRICS)}.")
+        yield SpecProblem("metric_list", _metric_advice(task))
+
+
+def _metric_advice(task: Mapping[str, Any]) -> str:
+    """Returns what to do about a task without a usable metric."""
+    names = [_metric_name(metric) for metric in _list_or_empty(task.get("metric_list"))]
+    for name in names:
+        if name in _METRICS:
+            return (
+                f"We read {name} only as {{metric: {name}, aggregation: mean}}. Write it like that."
+            )
+    problem = f"We don't know {either(map(repr, names))}." if names else "There are no metrics."
+    return f"{problem} Choose {either(_METRICS)}."
 
 
 def _usable_metrics(task: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

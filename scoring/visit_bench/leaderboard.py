@@ -25,6 +25,8 @@ from scoring.visit_bench.matches import REFERENCES, Winner
 ELO_ORDERS = 100
 """Orders of matches whose median Elo counts, and replicates of the bootstrap."""
 SEED = 0
+_WHOLE_BOARD = ""
+"""The part of a board that has all of its matches; the other parts are families."""
 _MOST_MODELS_OF_ALL_ORDERS = 8
 """Largest number of models for which a correlation's p value tries every order."""
 _DRAWN_ORDERS = 20_000
@@ -114,13 +116,15 @@ def automatic_board(played: Iterable[PlayedMatch], multi: bool) -> AutomaticBoar
     votes = [
         Vote(match.a, match.b, match.winner, match.item, match.voter or None, judge=match.judge)
         for match in matches
-        if match.winner
+        if match.winner  # always; the check is for its type
     ]
+    # The votes are of no file, and so have no format and empty rows.
     battles = Battles(None, *columns_of(votes), rows=({},) * len(votes))
     report = rating_report(battles, RatingSettings(bootstrap=ELO_ORDERS, seed=SEED))
-    rates = _win_rates(matches, [""] * len(matches)).get("", {})
+    rates = _win_rates(matches, [_WHOLE_BOARD] * len(matches)).get(_WHOLE_BOARD, {})
     return AutomaticBoard(
         multi=multi,
+        # The ratings leave out a model against itself, too.
         matches=sum(match.a != match.b for match in matches),
         lines=tuple(
             BoardLine(row, rates.get(row.model), unscored[row.model]) for row in report.rows
@@ -221,7 +225,7 @@ def _with_sorted_sides(match: PlayedMatch) -> PlayedMatch:
 def _win_rates(
     matches: Sequence[PlayedMatch], parts: Sequence[str]
 ) -> dict[str, dict[str, WinRate]]:
-    """Win rates against the reference by part and model; `parts` has the part of the board of each match."""
+    """Win rates against the reference by part and model; `parts` has each match's family, or the whole board."""
     codes: dict[_RateKey, int] = {}
     ties: Counter[_RateKey] = Counter()
     decided = []

@@ -56,7 +56,10 @@ class OwnersPage:
         return self._page(request, code=code)
 
     async def enter_code(self, request: Request) -> Response:
-        """Gives this browser the reports of the one that showed the code; a browser without a cookie gets one."""
+        """Lets this browser and the one that showed the code own each other's reports.
+
+        A browser without a cookie gets one.
+        """
         typed = form_of(await request.body()).get("code", "")
         old_cookie = sent_cookie(request.headers)
         cookie = old_cookie or self.cookies.new()

@@ -228,7 +228,13 @@ metric_list: [{metric: exact_match, ignore_case: IGNORED, ignore_punctuation: tr
 
 
 @pytest.mark.parametrize(
-    ("ignored", "rule"), [("true", "text"), ("false", {"kind": "text", "fold": "none"})]
+    ("ignored", "rule"),
+    [
+        ("true", "text"),
+        ("Yes", "text"),
+        ("ON", "text"),
+        ("false", {"kind": "text", "fold": "none"}),
+    ],
 )
 def test_exact_match_is_equal_text_of_our_own_protocol(tmp_path, ignored, rule):
     path = tmp_path / "zoo.yaml"
@@ -239,6 +245,17 @@ def test_exact_match_is_equal_text_of_our_own_protocol(tmp_path, ignored, rule):
         "filter_list: what its filters take out of an answer is not taken out here",
         "metric_list.exact_match: ignore_punctuation",
     )
+
+
+@pytest.mark.parametrize(
+    ("metric", "name"),
+    [("{metric: exact_match, aggregation: median}", "exact_match"), ("anls", "anls")],
+)
+def test_a_known_metric_that_is_no_mean_is_not_called_unknown(tmp_path, metric, name):
+    text = f"task: zoo\ndataset_path: d\ndoc_to_target: answer\nmetric_list: [{metric}]"
+    assert problems(tmp_path / "zoo.yaml", text) == [
+        f"metric_list: We read {name} only as {{metric: {name}, aggregation: mean}}. Write it like that."
+    ]
 
 
 def test_a_broken_task_is_told_and_reads_nothing_outside_its_folder(tmp_path):
