@@ -268,8 +268,9 @@ class ScoreLine:
     mean: float | None
     low: float | None
     high: float | None
-    """Ends of the 95% interval: of the mean over new questions, or with many unscored over all of these. None if nothing
-    is scored.
+    """Ends of the 95% interval, of the mean over new questions, or with many unscored over all of these.
+
+    None if nothing is scored.
     """
     worst: float
     best: float
