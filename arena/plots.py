@@ -82,11 +82,14 @@ def win_rate_plot(models: Sequence[str], chances: Matrix) -> Plot:
         )
 
     note = t("plots.win_rates_note")
-    return _grid_plot(t("plots.win_rates"), note, models, models, cell_at, MOST_COLUMNS)
+    return _grid_plot(t("plots.win_rates"), note, models, models, cell_at, most_rows=MOST_COLUMNS)
 
 
 def battle_count_plot(models: Sequence[str], battles: Matrix) -> Plot:
-    """Plots how often two models met, by side (models x models: first on side a, then on side b)."""
+    """Plots how often two models met, whichever was on side a.
+
+    `battles` are the numbers by the model on side a (rows) and on side b (columns).
+    """
     met = battles + battles.T
     most_battles = max(met.max(initial=0.0), 1.0)  # no division by 0
 
@@ -103,7 +106,7 @@ def battle_count_plot(models: Sequence[str], battles: Matrix) -> Plot:
         models,
         models,
         cell_at,
-        MOST_COLUMNS,
+        most_rows=MOST_COLUMNS,
     )
 
 

@@ -27,7 +27,7 @@ from scoring.people.marking import Marking
 from scoring.questions.library import QuestionLibrary, offer_specs
 from scoring.task_map.reports import ReportAccuracies
 
-TIDY_SECONDS = 600.0
+SWEEP_SECONDS = 600.0
 """The time between deletions of expired uploads and jobs."""
 FORGET_SECONDS = 20.0
 """The time between looks for values in memory that nobody needs any more."""
@@ -63,6 +63,7 @@ class ScoringContext:
         self.pictures = ReportPictures(
             database, self.jobs, self.uploads, self.aside, library=self._library
         )
+        # The operator's own judge, with its address; None without one.
         operator = operators_judge(judge, self.jobs, prices)
         self.worker = JobWorker(
             self.jobs,
@@ -76,6 +77,7 @@ class ScoringContext:
             is_blind=self.submissions.is_blind,
             open_draft=self.submissions.open_draft,
         )
+        # Pages list the benchmarks, also those that this folder adds.
         offer_specs(settings.questions)
         self.service = JobService(
             question_sets=question_sets(settings.mm_vet, settings.mm_vet_v2),
@@ -86,7 +88,7 @@ class ScoringContext:
             cache=cache,
             operator=operator,
             prices=prices,
-            ceiling=judge.job_budget / 1e6,
+            ceiling=judge.job_budget / 1e6,  # in US dollars
             submissions=self.submissions,
             lending=arena.lending,
             pictures=self.pictures,
@@ -107,20 +109,21 @@ class ScoringContext:
     async def running(self) -> AsyncIterator[None]:
         """Runs the job worker while the server runs; at shutdown, returns its jobs to the queue."""
         self.worker.start()
+        # Question files are read ahead, so that the first visitor doesn't wait for them.
         reading = asyncio.create_task(asyncio.to_thread(self._library.files))
-        tidying = asyncio.create_task(self._tidy())
+        sweeping = asyncio.create_task(self._sweep())
         forgetting = asyncio.create_task(_forget())
         try:
             yield
         finally:
             reading.cancel()
-            tidying.cancel()
+            sweeping.cancel()
             forgetting.cancel()
             await asyncio.to_thread(self.worker.stop)
             self.pictures.stop()
             self.aside.stop()
 
-    async def _tidy(self) -> None:
+    async def _sweep(self) -> None:
         """Deletes expired uploads and jobs from time to time."""
         while True:
             try:
@@ -128,7 +131,7 @@ class ScoringContext:
                 await asyncio.to_thread(self.jobs.sweep)
             except (DatabaseError, OSError) as error:
                 log.warning("uploads and free reports were not tidied up: %s", error)
-            await asyncio.sleep(TIDY_SECONDS)
+            await asyncio.sleep(SWEEP_SECONDS)
 
 
 async def _forget() -> None:

@@ -33,11 +33,6 @@ Kind = Literal["item", "canary", "probe"]
 """item: a prediction of the file; canary: an answer that deserves nothing; probe: a flagged one under another truth."""
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-_MOST_REMEMBERED = 8
-"""Number of results that a remembered function keeps."""
-
-
 class NoAnswersError(RowsError):
     """Error for a file without any answers."""
 
@@ -60,7 +55,7 @@ class Question:
 
 
 _LEAST_ECHO = 20
-"""Characters from which a question's text in its answer is no chance."""
+"""The fewest characters of a question whose text in its answer is no coincidence."""
 
 
 def repeats(answer: str, question: str) -> bool:
@@ -72,11 +67,11 @@ def repeats(answer: str, question: str) -> bool:
 EMPTY_CELLS = ("nan", "NaN", "NA", "<NA>")
 """Words of pandas and R for an empty cell."""
 NO_ANSWERS = ("NA", "None")
-"""Words of tools where there is no answer, and of models that mean them."""
+"""Words that tools write where there is no answer, but that a model may also have answered."""
 
 
 def answer_digest(answer: str) -> str:
-    """Digest (sha256) of an answer: marks and labels of another edition of a file are not taken for this one's."""
+    """Digest (sha256) of an answer, by which marks and labels of another edition of a file aren't taken for its own."""
     return hashlib.sha256(answer.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -131,7 +126,7 @@ class Row:
 
     @property
     def answered(self) -> bool:
-        """Whether the model answered; a file of grades holds the judge's replies, and not the prediction."""
+        """Whether the file has a prediction, or as a file of grades the judge's replies to one."""
         return self.prediction is not None or any(grade.replies for grade in self.grades)
 
 
@@ -154,10 +149,11 @@ class JudgeStamp:
     def public(self) -> "JudgeStamp":
         """Stamp for files that anybody may read: an operator's own server has no address there."""
         place = place_of(self.address) if self.address else ""
+        # A place is the address's host, or words for an own server, which aren't in the address.
         is_public_address = place in self.address
         return self if is_public_address else replace(self, address=place)
 
-    def answered(self, models: Iterable[str]) -> "JudgeStamp":
+    def with_versions(self, models: Iterable[str]) -> "JudgeStamp":
         """Stamp after the judging, with the names of the models that replied ("" for none)."""
         return replace(self, versions=tuple(sorted({*models} - {""})))
 
@@ -172,7 +168,7 @@ class QuestionStamp:
     is_published: bool
     """Whether the benchmark's authors publish the file, byte for byte."""
     reworded: int = 0
-    """Rows of the answers that show another question than it has, so that the model may have read that."""
+    """Rows of the answers with another question than the file's, so that the model may have read the other one."""
 
     @property
     def words(self) -> str:
@@ -272,7 +268,10 @@ class ScoreLine:
     mean: float | None
     low: float | None
     high: float | None
-    """Ends of the 95% interval for new questions, of a partial line for all of its own; None if nothing is scored."""
+    """Ends of the 95% interval, of the mean over new questions, or with many unscored over all of these.
+
+    None if nothing is scored.
+    """
     worst: float
     best: float
     """Mean if every unscored grade were 0.0, and if it were 1.0."""
@@ -300,7 +299,7 @@ class ScoreTable:
 Matrix: TypeAlias = NDArray[np.float64]
 """Shape (questions, runs); NaN where there is no score."""
 LEAST_MISSED = 0.5
-"""Difference of two scores of a question that may have been missed by chance, however small the observed are."""
+"""The least size of the two differences that `difference` adds, however small the observed ones are."""
 
 
 def table(
@@ -357,14 +356,24 @@ def difference(
 ) -> ScoreLine:
     """Line of differences of two scores of each question; `largest` is the largest difference of all groups.
 
-    Differences as large, or of half the scale, may have been missed by chance; where nothing differs, any may.
+    For the interval two differences are added, which chance may have hidden: one up and one down, as large as `largest`
+    and at least LEAST_MISSED, or the largest possible where nothing differs.
     """
     column = np.array(values, dtype=np.float64).reshape(-1, 1)  # one run
     reach = max(largest, LEAST_MISSED) if largest else 1.0
     mean = _mean(_run_means(column))
     ends = mean_ends(column, pictures, Ends(-reach, reach), Ends(-1.0, 1.0))
     low, high = percent_ends(ends) if ends else (None, None)
-    return ScoreLine(name, len(column), 0, _none_if_nan(mean), low, high, mean, mean)
+    return ScoreLine(
+        name=name,
+        n=len(column),
+        unscored=0,
+        mean=_none_if_nan(mean),
+        low=low,
+        high=high,
+        worst=mean,
+        best=mean,
+    )
 
 
 def _run_means(values: Matrix) -> NDArray[np.float64]:
@@ -376,7 +385,7 @@ def _run_means(values: Matrix) -> NDArray[np.float64]:
     counts = scored.sum(axis=0)
     if not len(values):
         return np.full(values.shape[1], np.nan)
-    sums = np.cumsum(np.where(scored, values, 0.0), axis=0)[-1] + 0.0
+    sums = np.cumsum(np.where(scored, values, 0.0), axis=0)[-1] + 0.0  # never -0.0
     return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0) * 100
 
 
@@ -388,6 +397,11 @@ def _mean(run_means: NDArray[np.float64]) -> float:
 
 def _none_if_nan(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+_MOST_REMEMBERED = 8
+"""Number of results that a remembered function keeps."""
 
 
 class _Remembered(NamedTuple):
@@ -502,6 +516,9 @@ def safe_csv(report: Report) -> bytes:
         "truth",
         "prediction",
         *(f"score_{run + 1}" for run in range(report.runs)),
+        "flags",
+        "reasons",
+        "replies",
     )
     for row, row_scores in zip(report.rows, scores(report.rows, report.runs), strict=True):
         question = row.question
@@ -521,4 +538,4 @@ def safe_csv(report: Report) -> bytes:
                 " / ".join(reply for grade in grades for reply in grade.replies),
             ]
         )
-    return csv_bytes([*columns, "flags", "reasons", "replies"], rows, lineterminator="\r\n")
+    return csv_bytes(columns, rows, lineterminator="\r\n")

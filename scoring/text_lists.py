@@ -8,10 +8,12 @@ import json
 import re
 from collections.abc import Mapping
 
+# Possessive repetitions (`*+`, `++`) give nothing back, so that the time stays linear in the cell's length.
 _TEXT = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
 _NUMBER = r"-?\d{1,15}(?:\.\d{1,15})?"
 _MEMBER = rf"(?:{_TEXT}|{_NUMBER})"
 _LIST = re.compile(rf"\s*\[\s*{_MEMBER}(?:\s*+,\s*+{_MEMBER})*+\s*+,?\s*+\]\s*", re.DOTALL)
+# The members of what _LIST has matched; below, _TEXTS are those of _NUMPY_LIST, and _PAIRS those of _RECORD.
 _MEMBERS = re.compile(rf"(?<=[\s,\[]){_MEMBER}(?=[\s,\]])", re.DOTALL)
 _NUMPY_LIST = re.compile(rf"\s*\[\s*(?:{_TEXT})(?:\s++(?:{_TEXT}))++\s*\]\s*", re.DOTALL)
 _TEXTS = re.compile(rf"(?<=[\s\[])(?:{_TEXT})", re.DOTALL)
@@ -66,6 +68,7 @@ def _read_python(literal: str) -> str:
 
 def _storable(text: str) -> str:
     """Text with a replacement character for signs that no database holds: NUL, and half of a pair of escapes."""
+    # UTF-16 joins the two halves of a pair, and shows which have no other half.
     return (
         text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
     )

@@ -54,24 +54,27 @@ def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
     """By item and model."""
     counts: Counter[str] = Counter()
     """The number of votes left out, by the reason."""
-    superseded = "left out because the same voter's later one counts"
+    because_superseded = "left out because the same voter's later one counts"
     for contest, vote in _contest_votes(parts, counts, answers):
         model = _chosen_model(vote)
         if vote.judge:
             judge = vote.voter or "a judge"
             if (contest, judge) in verdicts:
-                counts[f"verdicts {superseded}"] += 1
+                counts[f"verdicts {because_superseded}"] += 1
             winner = "tie" if vote.winner == "both_bad" else vote.winner
             verdicts[contest, judge] = Verdict(
                 contest.item, vote.model_a, vote.model_b, winner, judge
             )
         elif model is None:
             counts["votes left out because neither answer was chosen"] += 1
+            # A later vote for neither takes an earlier choice back.
+            if vote.voter is not None and chosen.pop((contest, vote.voter), None) is not None:
+                counts[f"votes {because_superseded}"] += 1
         elif vote.voter is None:
             unnamed_votes[contest, model] += 1
         else:
             if (contest, vote.voter) in chosen:
-                counts[f"votes {superseded}"] += 1
+                counts[f"votes {because_superseded}"] += 1
             chosen[contest, vote.voter] = model
     votes = Counter((contest, model) for (contest, _voter), model in chosen.items())
     votes.update(unnamed_votes)
@@ -93,7 +96,10 @@ def _chosen_model(vote: Vote) -> str | None:
 def _contest_votes(
     parts: Iterable[Battles], counts: Counter[str], answers: dict[tuple[str, str], str]
 ) -> Iterator[_ContestVote]:
-    """Yields the votes between two models; adds others to `counts`, and the answers in the votes' rows to `answers`."""
+    """Yields the votes between two models on a known item, and adds the answers in their rows to `answers`.
+
+    The other votes are added to `counts`.
+    """
     lines = chain.from_iterable(
         zip(battles.votes(), battles.rows, strict=True) for battles in parts
     )
@@ -130,13 +136,25 @@ def bank_name(model: str) -> str:
 
 
 def _answer_texts(row: Row) -> tuple[str, str] | None:
-    """Returns the texts of answers A and B; None unless the row, or its original row, has both."""
-    original_text = row.get(ORIGIN_ROW)
-    original = row
-    if isinstance(original_text, str) and original_text:
-        original = json.loads(original_text)
-    text_a = original.get("A")
-    text_b = original.get("B")
+    """Returns the texts of answers A and B in the original row, or in the row itself without one; None unless it has
+    both.
+    """
+    original = _original_row(row)
+    row_with_texts = row if original is None else original
+    text_a = row_with_texts.get("A")
+    text_b = row_with_texts.get("B")
     if isinstance(text_a, str) and isinstance(text_b, str):
         return text_a, text_b
     return None
+
+
+def _original_row(row: Row) -> Row | None:
+    """Returns the row that a vote of our own format had at first; None if it has none, or not as a JSON object."""
+    text = row.get(ORIGIN_ROW)
+    if not isinstance(text, str):
+        return None
+    try:
+        original = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return original if isinstance(original, dict) else None

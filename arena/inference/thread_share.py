@@ -15,7 +15,9 @@ SHARE = 0.1
 SAVED_SECONDS = 1.0
 """The most waiting that is saved up in quiet times, so that ordinary servers rarely wait."""
 MOST_OWED_SECONDS = 0.5
-"""The most waiting that is owed, since the operator's own judge computes in this thread too."""
+"""The most waiting that is owed. The operator's own judge computes in this thread too, which its clock can't tell from
+computation for strangers.
+"""
 PIECE_BYTES = 4_096
 """The most bytes that are read at once."""
 
@@ -44,8 +46,8 @@ class ThreadShare:
     def _update_owed(self) -> None:
         now = time.monotonic()
         used = time.thread_time()
-        waited = now - self._last_time
-        owed = self._owed + (used - self._last_used) / SHARE - waited
+        elapsed = now - self._last_time
+        owed = self._owed + (used - self._last_used) / SHARE - elapsed
         self._owed = min(max(owed, -SAVED_SECONDS), MOST_OWED_SECONDS)
         self._last_time = now
         self._last_used = used

@@ -59,12 +59,13 @@ class LiveBudget:
         """`network` is the code of the network that shares the visitor's limit.
 
         `key` returns the visitor's key, if there is one; it is called before each answer, after a possible logout.
+        `does_visitor_pay` is False if that key is the operator's own.
         """
         self._budget = budget.for_job(battle, str(voter), network=network)
         self._key = key
         self._does_visitor_pay = does_visitor_pay
         self.closing_reason: str | None = None
-        """The reason why nothing more is paid for, if any, without a model or a side."""
+        """The reason why nothing more is paid for, if any; it names neither a model nor a side."""
 
     async def stream_answer(
         self, vlm: VLM, turns: Conversation, on_usage: Callable[[Usage], None] = pass_over
@@ -77,19 +78,19 @@ class LiveBudget:
             raise ModelError("unpaid", "the visitor has no key any more")
         is_free = vlm.card.visitor_key and self._does_visitor_pay
         most = 0 if is_free else most_cost(vlm.card, turns, settings)
-
-        def note(usage: Usage) -> None:
-            held.spent += 0 if is_free else usage.cost
-            on_usage(usage)
-
         try:
             async with (
-                reserved(self._budget if most else None, most) as held,
+                reserved(self._budget if most else None, most) as reservation,
                 with_key(vlm, key) as paid_vlm,
-                aclosing(paid_vlm.stream(turns, settings, note)) as pieces,
             ):
-                async for piece in pieces:
-                    yield piece
+
+                def note(usage: Usage) -> None:
+                    reservation.spent += 0 if is_free else usage.cost
+                    on_usage(usage)
+
+                async with aclosing(paid_vlm.stream(turns, settings, note)) as pieces:
+                    async for piece in pieces:
+                        yield piece
         except BudgetError as error:
             self.closing_reason = str(error)
             raise ModelError(
@@ -101,7 +102,7 @@ class LiveBudget:
                 raise
             self.closing_reason = self.closing_reason or refusal
             if error.status in OF_ROUTER:
-                raise
+                raise  # counted as the model's failure, which "unpaid" is not
             raise ModelError("unpaid", str(error)) from error
 
 
@@ -113,14 +114,16 @@ class GenerationQueue:
         self._at_once = at_once
         self._check = check
         self._generations: list[GenerationTask] = []
-        """The running ones come first."""
+        """By their turns; none is put before a running one. One that waits for a model may be before a running one."""
 
     @property
     def waiting(self) -> int:
         return sum(not generation.is_running for generation in self._generations)
 
     async def check_room(self, network: str | None = None) -> None:
-        """Raises LiveError when too many wait, of this network or of all, or while no questions are allowed."""
+        """Raises LiveError when too many of this network wait or are answered, when too many wait in all, or while no
+        questions are allowed.
+        """
         await asyncio.to_thread(self._check)
         network_tasks = 0 if network is None else self._network_count(network)
         if network_tasks >= MOST_OF_NETWORK:
@@ -138,9 +141,10 @@ class GenerationQueue:
             )
 
     def ahead(self, generation: "GenerationTask") -> int:
-        """Returns the number of tasks that must end before this one runs: 0 for a running one.
+        """Returns the number of tasks that must end before this one runs; 0 for one that runs or isn't in the queue.
 
-        These are the tasks before it beyond the limit, or those that share a model which answers one at a time.
+        It is the larger of two numbers: of tasks that must end before the limit has room, and of tasks before this one
+        that share a model which answers one at a time.
         """
         if generation.is_running or generation not in self._generations:
             return 0
@@ -151,9 +155,9 @@ class GenerationQueue:
     def public_ahead(self, generation: "GenerationTask") -> int:
         """Returns `ahead` for a page; a wait must not reveal the kind of the battle's models."""
         ahead = self.ahead(generation)
-        if ahead and not generation.may_show_place:
-            return self._tasks_over_limit(generation)
-        return ahead
+        if ahead == 0 or generation.may_show_place:
+            return ahead
+        return self._tasks_over_limit(generation)
 
     @asynccontextmanager
     async def turn(self, generation: "GenerationTask") -> AsyncIterator[None]:
@@ -212,8 +216,8 @@ class GenerationTask:
     ) -> None:
         """Starts the task; `finish` is awaited when the answers have ended.
 
-        `one_at_a_time` names its models that answer one question at a time; `may_show_place`: whether all or none of
-        the possible models do, so that waiting for them reveals nothing.
+        `one_at_a_time` names its models that answer one question at a time. `may_show_place`: whether all or none of
+        the possible models answer one at a time, so that waiting for them reveals nothing.
         """
         self.side_by_side = side_by_side
         self.network = network
@@ -260,14 +264,17 @@ class GenerationTask:
         """Yields each side's new words at every change until the end; the task keeps running while a page watches."""
         self._watchers += 1
         try:
-            version = -1
-            words = dict.fromkeys(self.side_by_side.side_texts, 0)
+            version = -1  # none yet: the first wait ends at once, so that no change is missed
+            words_yielded = dict.fromkeys(self.side_by_side.side_texts, 0)
             while not self.is_over:
                 side_texts = self.side_by_side.side_texts
                 texts: dict[Side, str] = {
-                    side: side_text.since(words[side]) for side, side_text in side_texts.items()
+                    side: side_text.since(words_yielded[side])
+                    for side, side_text in side_texts.items()
                 }
-                words = {side: side_text.words_shown for side, side_text in side_texts.items()}
+                words_yielded = {
+                    side: side_text.words_shown for side, side_text in side_texts.items()
+                }
                 yield texts
                 version = await self.next_version(version)
         finally:

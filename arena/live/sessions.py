@@ -269,7 +269,7 @@ class LiveSessions:
         if len(able) < 2:
             raise _pair_refusal(usable, turn)
         votes = await asyncio.to_thread(self._votes.pair_votes, live=True)
-        code = await asyncio.to_thread(self._store.codes, list(able))
+        code = await asyncio.to_thread(self._store.model_ids, list(able))
         closing_reason = await asyncio.to_thread(
             self._store.quotas.exhausted_live_pairs, asker.voter
         )
@@ -377,7 +377,7 @@ class LiveSessions:
         )
         answered = TurnAnswers(
             models=models,
-            answers=Names(answer_a.text, answer_b.text),
+            answers=(answer_a.text, answer_b.text),
             stopped=ended.ending == "stopped" and not ended.is_enough_shown,
             named=named,
             replaced=bool(failures),

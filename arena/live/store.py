@@ -89,7 +89,8 @@ class LiveBattle:
     def cost(self, side: Side) -> int | None:
         """Returns the cost of all answers of a side, in millionths of a US dollar; None if one is unknown."""
         costs = [turn.cost[SIDES.index(side)] for turn in self.turns]
-        return None if None in costs else sum(cost for cost in costs if cost is not None)
+        known_costs = [cost for cost in costs if cost is not None]
+        return sum(known_costs) if len(known_costs) == len(costs) else None
 
     @property
     def is_settled(self) -> bool:
@@ -121,16 +122,18 @@ class Opening(NamedTuple):
     images: int
     item: int | None = None
     keep: bool = False
+    """Whether the voter's own images may be kept."""
     network: str | None = None
     draw_probability: float | None = None
-    """The probability of the pair, among all that could answer."""
+    """The probability of the pair, among all pairs that could answer."""
 
 
 class TurnAnswers(NamedTuple):
     """Both answers of a turn, and their models' names."""
 
     models: Names
-    answers: Names
+    answers: tuple[str, str]
+    """The texts of both answers."""
     stopped: bool
     """Whether it was stopped before enough was shown for a choice."""
     named: bool
@@ -159,20 +162,20 @@ class LiveStore(ChoiceStore[LiveBattle]):
         """Adds models that are not in the bank yet, by name. Raises LiveModelError for a name that is taken."""
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
-            ids = set(connection.scalars(select(MODEL.c.name)))
+            known_names = set(connection.scalars(select(MODEL.c.name)))
             by_display = {
                 row.display: row.name
                 for row in connection.execute(select(MODEL.c.display, MODEL.c.name))
             }
-            insertion = [name for name in models if name not in ids]
-            if taken_names := [name for name in insertion if name in by_display]:
+            new_names = [name for name in models if name not in known_names]
+            if taken_names := [name for name in new_names if name in by_display]:
                 owner = by_display[taken_names[0]]
                 raise LiveModelError(
                     f"The models file's {taken_names[0]!r} has the same name as {owner!r} here. Rename one."
                 )
-            if insertion:
+            if new_names:
                 connection.execute(
-                    insert(MODEL), [{"name": name, "display": name} for name in insertion]
+                    insert(MODEL), [{"name": name, "display": name} for name in new_names]
                 )
                 bump_counter(connection, BANK_VERSION)
 
@@ -236,14 +239,15 @@ class LiveStore(ChoiceStore[LiveBattle]):
             connection.execute(update(TURN).where(is_turn).values(values))
             update_battle = update(BATTLE).where(BATTLE.c.id == battle)
             if turn.number == 1:
-                model_a, model_b = _codes(connection, answered.models)
+                model_a, model_b = _model_ids(connection, answered.models)
                 connection.execute(update_battle.values(model_a=model_a, model_b=model_b))
             if answered.replaced:
+                # This pair was not drawn.
                 connection.execute(update_battle.values(draw=None, draw_probability=None))
         self._database.release(_hold_name(battle))
 
     def end(self, battle: int, reason: str) -> None:
-        """Stores the reason why there is nothing to vote on; the first reason stays."""
+        """Stores the reason why there is nothing to vote on; an earlier reason stays, and so does a choice."""
         with self._database.write() as connection:
             row = connection.execute(
                 select(BATTLE).where(BATTLE.c.id == battle).with_for_update()
@@ -259,11 +263,10 @@ class LiveStore(ChoiceStore[LiveBattle]):
     def store_failures(self, failures: Sequence[SideFailure]) -> None:
         """Stores failures of models, as of now."""
         with self._database.write() as connection:
-            codes = _codes(connection, [failure.model for failure in failures])
-            for code, failure in zip(codes, failures, strict=True):
-                connection.execute(
-                    insert(LIVE_FAILURE).values(model_id=code, kind=failure.kind, failed_at=now())
-                )
+            ids = _model_ids(connection, [failure.model for failure in failures])
+            for model_id, failure in zip(ids, failures, strict=True):
+                values = {"model_id": model_id, "kind": failure.kind, "failed_at": now()}
+                connection.execute(insert(LIVE_FAILURE).values(values))
 
     def unfinished(self, voter: int) -> LiveBattle | None:
         """Returns the voter's last battle if it waits for a choice, for answers or for its reveal."""
@@ -295,7 +298,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
             return self._choose(connection, row, parse_token(token).attempt, choice, terms, outside)
 
     def models(self, battle: int) -> Names:
-        """Returns the bank's names of a battle's models, never for a page.
+        """Returns the bank's names of a battle's models, which no page may show.
 
         Raises ChoiceError before the first answer.
         """
@@ -308,10 +311,10 @@ class LiveStore(ChoiceStore[LiveBattle]):
             name = model_names(connection)
         return Names(name[row.model_a], name[row.model_b])
 
-    def codes(self, models: Sequence[str]) -> dict[str, int]:
+    def model_ids(self, models: Sequence[str]) -> dict[str, int]:
         """Returns the ids of models by their names."""
         with self._database.read() as connection:
-            return dict(zip(models, _codes(connection, models), strict=True))
+            return dict(zip(models, _model_ids(connection, models), strict=True))
 
     def failures(self, since: datetime) -> dict[str, int]:
         """Returns the number of failed live answers of each model, by name; models without failures are left out."""
@@ -334,8 +337,8 @@ def _hold_name(battle: int) -> str:
     return f"live battle {battle}"
 
 
-def _codes(connection: Connection, names: Sequence[str]) -> list[int]:
-    """Returns the ids of models in the order of their names."""
+def _model_ids(connection: Connection, names: Sequence[str]) -> list[int]:
+    """Returns the ids of models in the order of `names`."""
     ids = {
         row.name: row.id for row in connection.execute(select(MODEL).where(MODEL.c.name.in_(names)))
     }

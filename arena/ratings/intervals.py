@@ -25,7 +25,9 @@ LEAST_LEVERAGE = 0.01
 FIRST_ORDER_LOSS = 0.05
 """The share of a score lost to leverage, above which the score is corrected in full, not only to first order."""
 MOST_LEVERAGE = 0.99
-"""The share of a cluster's leverage that is corrected; without a limit, a cluster that decides alone has no rest."""
+"""The share of a cluster's leverage that is corrected: with all of it, the score of one that decides alone would be
+divided by 0.
+"""
 OUTWEIGHING = 0.5
 """The leverage above which an item says more about some models than all other items together."""
 FEW_CLUSTERS = 5
@@ -69,23 +71,23 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
 
     Student's quantile replaces the normal's (degrees of freedom: `clusters.freedom`). With few clusters of a model, its
     interval is at least as wide as by the curvature, the variance of independent votes: a model that only wins, or only
-    ties, has no surprises, and the sandwich is blind to it. A cluster that alone decides between two models, or groups
-    of models, decides by one vote for each pair. Raises `VotesError` if the votes lack the column for the clusters.
+    ties, has no surprises, and the sandwich is blind to it. Where a cluster alone decides between two models, or groups
+    of models, its votes on a pair count as one. Raises `VotesError` if the votes lack the column for the clusters.
     """
     bread = fit.centring() @ fit.inverse * ELO.points
     spread = _spread(fit, votes, cluster_codes(votes, cluster))
     covariance = bread @ spread.scores @ bread.T
     variance = _variances(bread, spread.scores)
     alone = _variances(bread, spread.alone)
-    reach = student_quantile(spread.clusters_of) * np.sqrt(variance)
-    clusters_of = spread.clusters_of
+    reach = student_quantile(spread.model_clusters) * np.sqrt(variance)
+    fewest_clusters = spread.model_clusters
     considers_voters = cluster in ITEM_CLUSTERS and has_several(votes.voters)
     if considers_voters:
         voters = _by_voters(fit, votes, bread, spread, variance, cluster)
         reach = np.maximum(reach, voters.reach)
-        clusters_of = voters.clusters_of
+        fewest_clusters = voters.fewest_clusters
     is_unrated = np.array([status is not Status.RATED for status in fit.statuses], dtype=bool)
-    informative_clusters = np.minimum(spread.clusters_of, spread.leaning_clusters)
+    informative_clusters = np.minimum(spread.model_clusters, spread.leaning_clusters)
     few = is_unrated | (informative_clusters < FEW_CLUSTERS) | (alone > variance)
     if few.any():
         curvature_variance = np.maximum(_variances(bread, fit.information), alone)
@@ -105,7 +107,7 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
         cluster=cluster,
         clusters=spread.clusters,
         few=few,
-        freedom=np.where(clusters_of > 1, clusters_of - 1, np.inf),
+        freedom=np.where(fewest_clusters > 1, fewest_clusters - 1, np.inf),
         for_new_voters=considers_voters or (cluster == "voter" and has_several(votes.voters)),
     )
 
@@ -128,11 +130,11 @@ class _Spread(NamedTuple):
     scores: Floats
     """Sum over clusters of the outer product of the cluster's score: models x models."""
     alone: Floats
-    """The part of clusters that decide alone, with each pair of models as one vote: models x models."""
+    """The part of clusters that decide alone, whose votes on a pair count as one: models x models."""
     clusters: int
     """The number of clusters."""
-    clusters_of: Floats
-    """The number of equal clusters, by model, with the same information on how far clusters differ."""
+    model_clusters: Floats
+    """The number of equal clusters, by model, that would show as well how far its clusters differ."""
     leaning_clusters: Floats
     """The number of clusters, by model, that lean to a side, and so can have surprises."""
 
@@ -168,11 +170,12 @@ class _Terms(NamedTuple):
 
     def single_vote_products(self, surprise: Floats, models: int) -> Floats:
         """Returns the sum of the outer products of the scores of single votes: models x models."""
-        squares = _pair_sums(self.a.astype(np.int64), self.b, surprise**2, models)
+        codes_a = self.a.astype(np.int64)  # a product of codes needs more bits
+        squares = _pair_sums(codes_a, self.b, surprise**2, models)
         return np.diag(squares.sum(1)) - squares
 
     def sum_by_cluster(self, column: Floats, clusters: int, models: int, sign: int = -1) -> Floats:
-        """Returns the sum of a column over each cluster's votes, with the other sign for side b: clusters x models."""
+        """Returns the sum of a column over each cluster's votes, times `sign` for side b: clusters x models."""
         total = code_sums(self.cluster * models + self.a, column, clusters * models)
         total += sign * code_sums(self.cluster * models + self.b, column, clusters * models)
         return total.reshape(clusters, models)
@@ -182,7 +185,7 @@ def _terms(fit: Strengths, votes: Votes, cluster: Codes) -> _Terms:
     a = votes.a
     b = votes.b
     won = SCORES[votes.outcome]
-    pair = a.astype(np.int64) * votes.models + b
+    pair = a.astype(np.int64) * votes.models + b  # a product of codes needs more bits
     chance = fit.chances.ravel()[pair]
     weight = fit.comparable.ravel()[pair]
     return _Terms(
@@ -238,8 +241,13 @@ class _SpreadSums:
     def spread(self, clusters: int) -> _Spread:
         """Returns the spread of the clusters that were added."""
         degrees = freedom(self._size, self._squares, self._largest)
-        clusters_of = np.where(self._size > 0, 1 + degrees, 0)
-        return _Spread(self._scores, self._alone, clusters, clusters_of, self._leaning)
+        return _Spread(
+            scores=self._scores,
+            alone=self._alone,
+            clusters=clusters,
+            model_clusters=np.where(self._size > 0, 1 + degrees, 0),
+            leaning_clusters=self._leaning,
+        )
 
     def add_single_votes(self, terms: _Terms) -> None:
         """Adds votes that are a cluster each, in closed form, since files without items have only these."""
@@ -275,6 +283,7 @@ class _SpreadSums:
         """Corrects the scores of clusters in place for the part that the fit lost to them."""
         m = self._models
         clusters = len(scores)
+        # To first order, a cluster moved the strengths by its pull, and its score lost this times its information.
         pull = scores @ self._fit.inverse
         pull_a = pull.ravel()[terms.cluster * m + terms.a]
         pull_b = pull.ravel()[terms.cluster * m + terms.b]
@@ -342,11 +351,13 @@ class _Heavy:
 
     def decided_alone(self, outweighing: float) -> Floats:
         """Returns the expected outer product of the score in the directions where this cluster outweighs all others,
-        each pair by one vote; 0 if there are none.
+        with the votes on a pair as one; 0 if there are none.
         """
         # No eigenvalue is above the root of their sum of squares.
         if (self._shares * self._shares.T).sum() <= outweighing**2:
             return np.zeros_like(self._information)
+        # The components of root.T @ score have the variance 1 in the fit, so that an eigenvalue is the cluster's share
+        # in a direction. `back` turns what is projected there into a score again.
         root = np.linalg.cholesky(self._inverse)
         share, direction = np.linalg.eigh(root.T @ self._information @ root)
         projection = direction * (share > outweighing) @ direction.T
@@ -365,8 +376,8 @@ class _ByVoters(NamedTuple):
 
     reach: Floats
     """The half widths, in rating points."""
-    clusters_of: Floats
-    """The number of equal clusters by model, of items or voters, whichever are fewer."""
+    fewest_clusters: Floats
+    """The `model_clusters` of items or of voters, by model, whichever are fewer."""
 
 
 def _by_voters(
@@ -379,25 +390,26 @@ def _by_voters(
 ) -> _ByVoters:
     """Returns the reach of intervals by clusters of items and by voter (Cameron, Gelbach and Miller 2011).
 
-    Voters add their spread beyond the clusters of both: nothing if no voter votes twice. A voter who alone decides
-    between models decides by one vote for each pair, since others may decide differently.
+    Voters add their spread beyond that of clusters of one voter's votes on one cluster of items: nothing if no voter
+    votes twice. Where a voter alone decides between models, the votes on a pair count as one, since others may decide
+    differently.
     """
     voters_of = cluster_codes(votes, "voter")
     voters = _spread(fit, votes, voters_of, outweighing=MOST_LEVERAGE)
-    shared_scores = _light_scores(
+    shared_scores = _spread_scores(
         fit, votes, intersection_codes(cluster_codes(votes, cluster), voters_of)
     )
     beyond_both = _variances(bread, voters.scores) - _variances(bread, shared_scores)
     added = np.maximum(beyond_both, 0)
-    clusters_of = np.minimum(items.clusters_of, voters.clusters_of)
-    quantile = student_quantile(clusters_of)
+    fewest_clusters = np.minimum(items.model_clusters, voters.model_clusters)
+    quantile = student_quantile(fewest_clusters)
     alone = _variances(bread, voters.alone)
     reach = np.sqrt(quantile**2 * (variance + added) + NORMAL_QUANTILE**2 * alone)
-    return _ByVoters(reach, clusters_of)
+    return _ByVoters(reach, fewest_clusters)
 
 
-def _light_scores(fit: Strengths, votes: Votes, cluster: Codes) -> Floats:
-    """Returns the scores of `_spread`; the many clusters that need no correction are summed as a sparse matrix."""
+def _spread_scores(fit: Strengths, votes: Votes, cluster: Codes) -> Floats:
+    """Returns the `scores` of `_spread` alone; the many clusters without a correction are summed as a sparse matrix."""
     terms = _terms(fit, votes, cluster)
     m = votes.models
     clusters = int(cluster.max()) + 1
@@ -426,7 +438,7 @@ def _variances(bread: Floats, scores: Floats) -> Floats:
 
 def student_quantile(clusters: Floats) -> Floats:
     """Returns the reach of an interval in standard errors, for numbers of clusters: Student's quantile with one degree
-    of freedom less; the normal's for at most one, or for MANY_CLUSTERS clusters.
+    of freedom less than clusters; the normal's for at most one cluster, and from MANY_CLUSTERS on.
     """
     has_student = (clusters > 1) & (clusters < MANY_CLUSTERS)
     if not has_student.any():  # Importing SciPy is slow, and commands should start fast.

@@ -33,13 +33,13 @@ class Allowance(NamedTuple):
     open: int
     """The most open requests, waiting or in work; each open event stream is one."""
     large: int
-    """The most open requests with a large body. A page sends the ten images of a battle in parallel."""
+    """The most open requests with a large body or answer. A page sends the ten images of a battle in parallel."""
 
 
 VOTER = Allowance(files=Rate(1_000, 50), calls=Rate(500, 20), open=100, large=10)
 NETWORK = Allowance(files=Rate(15_000, 300), calls=Rate(1_500, 40), open=400, large=40)
 MOST_LARGE = 160
-"""The most open requests with a large body overall: their bodies take memory or disk."""
+"""The most open requests with a large body or answer overall: these take memory or disk."""
 TURNS = 4
 """The most calls of a network in work at the same time. More wait, so that a flood delays only itself."""
 
@@ -70,8 +70,8 @@ class Buckets:
         now = self._clock()
         full_at = max(self._full_at.pop(key, now), now)
         # A bucket has a token if no more than `burst - 1` are missing until it is full.
-        seconds_for_others = (self._rate.burst - 1) / self._rate.per_second
-        wait = full_at - now - seconds_for_others
+        seconds_for_other_tokens = (self._rate.burst - 1) / self._rate.per_second
+        wait = full_at - now - seconds_for_other_tokens
         if wait <= 0:
             full_at += 1 / self._rate.per_second
         self._full_at[key] = full_at
@@ -160,6 +160,7 @@ class RateLimiter:
             if is_large:
                 counters.large[key] -= 1
             if not counters.open[key]:
+                # A Counter lets a key be deleted that it doesn't have.
                 del counters.open[key], counters.large[key]
                 self._turns.pop(key, None)
 

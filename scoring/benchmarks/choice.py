@@ -298,7 +298,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         )
         judge = report.judge
         if judge is not None:
-            judge = judge.answered(outcome.model for outcome in outcomes)
+            judge = judge.with_versions(outcome.model for outcome in outcomes)
         return replace(report, judge=judge, rows=rows)
 
     def outcome_text(self, outcome: Decision) -> str:

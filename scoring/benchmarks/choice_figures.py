@@ -1,4 +1,4 @@
-"""Figures of multiple choice: letters become the scored rows of a spec, and its figures trees over their groups."""
+"""Figures of multiple choice: answers' letters as the scored rows of a spec, and its figures in trees over groups."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,10 @@ _NOT_ANSWERED = -1
 def choice_rows(
     outcomes: Sequence[Scored], cells: Sequence[Cells], missing: Sequence[Cells]
 ) -> ScoredRows:
-    """Rows of outcomes with the cells of each, and of questions without an answer, which are unscored."""
+    """Rows of outcomes with the cells of each, and of questions without an answer, which are unscored.
+
+    All cells, also those in `missing`, have the same columns.
+    """
     all_cells = [*cells, *missing]
     columns = dict.fromkeys(column for row in all_cells for column in row)
     scores = [None if outcome.right is None else float(outcome.right) for outcome in outcomes]
@@ -58,8 +61,8 @@ class ChoiceFigures:
     def line(self, figure: str, rows: ScoredRows, name: str = "") -> ScoreLine:
         """A figure of some rows, under its own name or another.
 
-        Where a protocol counts undecided answers as wrong, the mean has them so. The line still tells their number as
-        unscored, and the bounds if they had been right.
+        Where a protocol counts undecided answers as wrong, the mean counts them as 0. They stay among the unscored, and
+        the bounds still allow for all of them being right.
         """
         line = figure_line(figure, rows, self.figures)
         if line.unscored and undecided_is_wrong(self.protocol):
@@ -85,11 +88,11 @@ def group_tree(
     """A tree of all rows, and of each column's groups within those of the column before it.
 
     `line` makes a node's line from its level (the column), its name and its rows. Groups come in their `order`, then
-    others by name; groups without rows are in the tree only `with_blank`. Rows with an empty cell have no group of this
-    column; those of the next columns are directly below this node.
+    others by name; groups without rows are in the tree only `with_blank`. Rows with an empty cell in a column have no
+    group there: the groups that they have in the next columns are directly below this node.
     """
     children = []
-    ungrouped = rows
+    ungrouped = rows  # those without a cell in the columns so far
     for place, column in enumerate(columns):
         groups = ungrouped.groups(column)
         ordered = order if place == 0 else {}  # the order is that of the first column's groups

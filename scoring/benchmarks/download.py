@@ -16,7 +16,10 @@ _TIMEOUT = 30
 
 
 class DownloadError(ValueError):
-    """A download failed, or is not what was published; the message names the address and says what to do."""
+    """A download failed, or is not what was published; the message says what to do.
+
+    It names the address outside of `address_in_errors`.
+    """
 
 
 @contextlib.contextmanager
@@ -31,6 +34,7 @@ def address_in_errors(address: str) -> Iterator[None]:
         raise DownloadError(
             f"{address} can't be reached: {cause.rstrip('.')}. Check the network, or download it by hand."
         ) from error
+    # zipfile raises RuntimeError for a locked file in the archive.
     except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error) as error:
         raise DownloadError(
             f"{address}: The file isn't a complete zip archive. Try again."
@@ -46,7 +50,8 @@ def download(
     """
     for wait in _WAITS:
         try:
-            return _stream(address, path, most)
+            _stream(address, path, most)
+            return
         except (
             httpx.TimeoutException,
             httpx.NetworkError,
@@ -54,7 +59,7 @@ def download(
             httpx.HTTPStatusError,
         ):
             sleep(wait)
-    return _stream(address, path, most)
+    _stream(address, path, most)
 
 
 def announced_size(address: str) -> int | None:

@@ -437,7 +437,7 @@ class MMVet(MMVetArticle):
                 if row.flags or _score_or_minus_one(best_probe) >= OBEDIENCE:
                     row_grades = tuple(grade_after_probe(grade, best_probe) for grade in row_grades)
             rows.append(replace(row, grades=row_grades))
-        judge = report.judge.answered(grade.model for grade in outcomes)
+        judge = report.judge.with_versions(grade.model for grade in outcomes)
         return replace(report, judge=judge, rows=tuple(rows), canaries=canaries)
 
     def footnotes(self, report: Report) -> Sequence[str]:

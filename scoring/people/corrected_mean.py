@@ -5,10 +5,10 @@ Angelopoulos, Duchi and Zrnic 2023), a difference estimator of survey sampling (
 chapter 6): the judge's mean at weight lam, plus the mean of what marks leave over, mark - lam * score. Its variance is
 that of the draw, stratum by stratum: (1 - n/N) s^2 / n.
 
-A good judge breaks the plain interval: where errors are rare, few marks show none, and s^2 is near 0; so do marks that
-are all alike, and a judge whose errors are all on one side. Two pseudo-residuals of +-PSEUDO are therefore added to s^2
-once. Few marks say as little about the weight, which is therefore drawn towards 1, the judge's own scores, by ANCHOR.
-An interval never leaves what the answers without a mark still allow.
+A good judge breaks the plain interval: where errors are rare, few marks show none, and s^2 is near 0. Marks that are
+all alike break it too, and so does a judge whose errors are all on one side. Two pseudo-residuals of +-PSEUDO are
+therefore added to s^2, once for all strata together. Few marks say as little about the weight, which is therefore drawn
+towards 1, the judge's own scores, by ANCHOR. An interval never leaves what the answers without a mark still allow.
 """
 
 from collections.abc import Sequence
@@ -72,6 +72,7 @@ class CorrectedMean(NamedTuple):
     @property
     def is_whole(self) -> bool:
         """Whether every answer is marked, which leaves nothing to estimate."""
+        # With an answer unmarked, the pseudo-residuals make the interval longer than 0.
         return self.alone.half_width == 0
 
 
@@ -126,7 +127,7 @@ def _crossed_weights(sample: MarkedScores, marked_scores: Floats, seed: int) -> 
     for number in range(FOLDS):
         is_other = fold != number
         centred = marked_scores[is_other] - marked_scores[is_other].mean()
-        covariance = centred @ sample.marks[is_other]
+        covariance = centred @ sample.marks[is_other]  # marks needn't be centred too
         variance = centred @ centred
         weights[~is_other] = np.clip((covariance + ANCHOR) / (variance + ANCHOR), 0, 1)
     return weights
@@ -178,6 +179,7 @@ def _variance(strata: Sequence[_Stratum], values: Floats, pseudo: float) -> floa
     total = 0.0
     for (size, places), square in zip(strata, squares, strict=True):
         m = len(places)
+        # A stratum gets its part of the pseudo-residuals: by its part of the marks.
         spread = (square + 2 * pseudo**2 * m / n) / (m - 1) if m > 1 else pooled
         total += (size / answers) ** 2 * (1 - m / size) * spread / m
     return total

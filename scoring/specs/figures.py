@@ -34,7 +34,7 @@ FORMS = (
 
 
 def as_text(value: Any) -> Any:
-    """Returns a number as text, as YAML reads unquoted digits as a number; every other value as it is."""
+    """Returns a number as text, since YAML reads unquoted digits as a number; any other value unchanged."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else value
 
@@ -129,7 +129,9 @@ class Figure(BaseModel):
 
     @property
     def factor(self) -> float:
-        """The factor of its shares, means and sums: 100 for percents, 1 for counts, marks and those of figures."""
+        """The factor of its shares, means and sums: 100 for percents, 1 for counts, for marks, and where it is made of
+        other figures.
+        """
         if self.scale is not None:
             return self.scale
         if self.count is not None or self.mark is not None or self.parts:
@@ -161,9 +163,10 @@ class Figure(BaseModel):
 
     @property
     def is_percent(self) -> bool:
-        """Whether it lies between 0 and 100."""
+        """Whether it lies between 0 and 100, if the figures that it is made of do."""
         other_forms = (self.count, self.ratio, self.mark, self.sum)
-        return all(form is None for form in other_forms)
+        largest_factor = 1.0 if self.parts else PERCENT
+        return all(form is None for form in other_forms) and self.factor <= largest_factor
 
     @property
     def is_guess(self) -> bool:
@@ -179,7 +182,7 @@ class Figure(BaseModel):
         return self.protocol is None or protocol in self.protocol
 
     @model_validator(mode="after")
-    def _is_one_form(self) -> Self:
+    def _check_fields(self) -> Self:
         forms = [name for name in FORMS if getattr(self, name) is not None]
         if not forms:
             raise ValueError(f"Nothing says how it is computed. Add {either(FORMS)}.")
@@ -207,6 +210,7 @@ def figure_fields(value: Any) -> Any:
             )
         return {value: "rows"}
     if isinstance(value, Mapping):
+        # Read as a list it would be the mean of a figure named rows.
         if value.get("mean") == ["rows"]:
             return {**value, "mean": "rows"}
         return dict(value)
@@ -216,7 +220,7 @@ def figure_fields(value: Any) -> Any:
 
 
 def figure_problems(figures: Mapping[str, Figure]) -> Iterator[SpecProblem]:
-    """Yields the problems of figures that are made of others which they can't be made of."""
+    """Yields the problems of figures with a part that isn't above them, is a guess, or lacks one of their protocols."""
     names_above: list[str] = []
     for name, figure in figures.items():
         for part in figure.parts:

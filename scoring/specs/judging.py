@@ -75,7 +75,7 @@ def with_outcomes(report: SpecReport, outcomes: Sequence[Judged]) -> SpecReport:
                 row, reading=outcome.reading, replies=outcome.replies, model=outcome.model
             )
         rows.append(row)
-    judge = report.judge and report.judge.answered(outcome.model for outcome in outcomes)
+    judge = report.judge and report.judge.with_versions(outcome.model for outcome in outcomes)
     return replace(report, judge=judge, rows=tuple(rows), canaries=canaries)
 
 

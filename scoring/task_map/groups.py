@@ -77,7 +77,7 @@ class OrderPrediction(NamedTuple):
 
 
 def predict_order(task_map: TaskMap, task: str, accuracies: Accuracies) -> OrderPrediction:
-    """The order of models by their means over the task's nearest tasks."""
+    """The order of models by their means over the task's nearest tasks; models without such a mean are left out."""
     distances = task_map.distances[task_map.tasks.index(task)]
     order = np.argsort(distances, kind="stable").tolist()
     others = [index for index in order if task_map.tasks[index] != task]
@@ -95,7 +95,7 @@ def predict_order(task_map: TaskMap, task: str, accuracies: Accuracies) -> Order
     return OrderPrediction(
         nearest=tuple(nearest),
         places=tuple(sorted(places, key=attrgetter("predicted"))),
-        tau=tau(predicted_means, own_means) if len(predicted_means) else None,
+        tau=tau(predicted_means, own_means),
     )
 
 

@@ -139,7 +139,7 @@ class VisitBench(Benchmark[MatchReport]):
         )
         return replace(
             report,
-            judge=report.judge.answered(verdict.model for verdict in outcomes),
+            judge=report.judge.with_versions(verdict.model for verdict in outcomes),
             matches=matches,
         )
 

@@ -99,7 +99,7 @@ class Riddles(FileBenchmark[RiddleReport]):
         )
         return replace(
             report,
-            judge=report.judge and report.judge.answered(one.model for one in outcomes),
+            judge=report.judge and report.judge.with_versions(one.model for one in outcomes),
             rows=rows,
         )
 

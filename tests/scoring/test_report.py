@@ -330,7 +330,7 @@ def test_a_broken_report_is_refused(text):
 
 
 def test_a_stamp_names_the_models_that_replied():
-    replied = STAMP.answered(["judge-1-0613", "judge-1-0314", "", "judge-1-0613"])
+    replied = STAMP.with_versions(["judge-1-0613", "judge-1-0314", "", "judge-1-0613"])
     assert replied == replace(STAMP, versions=("judge-1-0314", "judge-1-0613"))
 
 

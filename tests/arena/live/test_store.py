@@ -252,6 +252,6 @@ def test_pairs_with_fewer_votes_can_be_told(store, voter, database):
     table = VoteTable(database)
     assert table.pair_votes(live=True) == {}, "they may still be taken back"
     let_pass(database, FINAL_SECONDS)
-    pair = tuple(sorted(store.codes(["one", "two"]).values()))
+    pair = tuple(sorted(store.model_ids(["one", "two"]).values()))
     assert table.pair_votes(live=True) == {pair: 2}
     assert table.pair_votes(live=False) == {}

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from arena.formats.base import Battles as Held
 from arena.formats.base import Vote, columns_of
 from arena.formats.native import STEREOSCOPE
 from arena.formats.registry import write
-from arena.imports.poll_files import read_poll
+from arena.imports.poll_files import gather_poll, read_poll
 from arena.types import REFERENCE
 from scoring.people.agreement import people_agreement
 from tests.support.commands import Done, run
@@ -232,6 +233,29 @@ def test_each_voter_counts_once_and_choices_of_neither_do_not(tmp_path):
         "votes left out because both answers are from one model: 1",
     )
     assert [(verdict.judge, verdict.winner) for verdict in poll.verdicts] == [("gpt", "a")]
+
+
+def test_a_later_tie_takes_an_earlier_choice_back():
+    votes = [
+        Vote("m1", "m2", "a", item="i", voter="ann"),
+        Vote("m1", "m2", "tie", item="i", voter="ann"),
+        Vote("m1", "m2", "both_bad", item="i", voter="bob"),
+        Vote("m1", "m2", "b", item="i", voter="bob"),
+    ]
+    poll = gather_poll([held(*votes)])
+    assert [tuple(choices) for choices in poll.choices.values()] == [(0, 1)]
+    assert poll.notices == (
+        "votes left out because neither answer was chosen: 2",
+        "votes left out because the same voter's later one counts: 1",
+    )
+
+
+@pytest.mark.parametrize("origin_row", ["no JSON", "[1]", '"A"', "[" * 100_000])
+def test_a_vote_counts_whatever_stands_in_place_of_its_first_row(origin_row):
+    row = {**STEREOSCOPE.row(Vote("m1", "m2", "a", item="i")), "origin_row": origin_row}
+    poll = gather_poll([replace(held(Vote("m1", "m2", "a", item="i")), rows=(row,))])
+    assert [tuple(choices) for choices in poll.choices.values()] == [(1, 0)]
+    assert not poll.answers
 
 
 def test_alpha_is_said_to_be_undefined(tmp_path, command):

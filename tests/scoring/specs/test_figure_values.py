@@ -212,6 +212,21 @@ def test_scale_where_above_and_figures_of_figures():
     assert value(summed, rows, x1="mean") == 150.0, "groups that are not there add nothing"
 
 
+@pytest.mark.parametrize(
+    ("fields", "is_percent"),
+    [
+        ({"mean": "rows"}, True),
+        ({"mean": "rows", "scale": 1}, True),
+        ({"mean": "rows", "scale": 1000}, False),
+        ({"mean": ["a", "b"]}, True),
+        ({"mean": ["a", "b"], "scale": 100}, False),
+        ({"sum": ["a", "b"]}, False),
+    ],
+)
+def test_a_percent_is_no_more_than_100(fields, is_percent):
+    assert Figure(**fields).is_percent == is_percent
+
+
 def test_intervals_hold_the_value_and_narrow_with_rows():
     random = np.random.default_rng(1)
     for forms in (
