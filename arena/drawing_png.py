@@ -43,7 +43,7 @@ _ANCHORS: Mapping[Anchor, str] = {"start": "ls", "middle": "ms", "end": "rs"}
 
 
 class Photo(NamedTuple):
-    """A picture file in a square of a drawing, in the drawing's units."""
+    """A picture file, and the place and side of its square, in the drawing's units."""
 
     file: Path
     x: float
