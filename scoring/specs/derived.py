@@ -117,4 +117,6 @@ def cell_members(cell: Any) -> tuple[str, ...]:
         return tuple(cell_text(member) for member in cell) or ("",)
     text = cell_text(cell)
     listed = listed_texts(text) if text.startswith("[") else None
-    return listed or (text,)
+    if listed is None:
+        return (text,)
+    return listed or ("",)
