@@ -265,8 +265,8 @@ class Part(NamedTuple):
 def steadiness(verdicts: Iterable[Pair]) -> Mapping[str, Part]:
     """Measures of a judge's reliability by label.
 
-    The same winner and ties are shares of the matches with two verdicts, the response shown first is one of the verdicts
-    for either response, and matches without a result are one of all matches.
+    The same winner and ties are shares of the matches with two verdicts, the response shown first is a share of the
+    verdicts for either response, and matches without a result are a share of all matches.
     """
     pairs = list(verdicts)
     read = [pair for pair in pairs if None not in pair]
