@@ -136,7 +136,7 @@ class MatchReport:
     complete: StrictBool
     """Whether the model answered every item of each kind (single, multiple images) of which it answered any."""
     stored: StrictBool
-    """Whether the model's answers are the item bank's own; otherwise they were uploaded."""
+    """Whether the answers are the item bank's, or those of a whole board; otherwise the model's were uploaded."""
     instances: tuple[Instance, ...]
     responses: tuple[Response, ...]
     matches: tuple[Match, ...]
