@@ -205,7 +205,7 @@ class ItemIndex:
             return [entry.item] if entry.item in self._keys else []
         if not entry.images:
             return self._by_text.get(folded(entry.instruction), [])
-        # The key is made of the images' addresses; a file may have only the last part of each.
+        # The key is made of the images' addresses or hashes; a file may have only the last part of an address.
         key = item_key(entry.instruction, entry.images)
         names = (folded(entry.instruction), tuple(map(last_part, entry.images)))
         return [key] if key in self._keys else self._by_names.get(names, [])
