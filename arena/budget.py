@@ -38,6 +38,7 @@ BUDGET = Table(
     Column("spent", BigInteger, nullable=False),
     Column("held", BigInteger, nullable=False),
 )
+"""Budgets, named "total", "job JOB", "day DAY PERSON" or "day DAY network NETWORK" after their fund's prefix."""
 HOLD = Table(
     "hold",
     METADATA,
@@ -53,7 +54,7 @@ HOLD = Table(
 LOST_AGE = timedelta(minutes=10)
 """Age at which a reservation is from a process that died, since no call takes this long."""
 NETWORK_DAYS = 3
-"""Limit of all guests of one network together, in daily limits of one person."""
+"""The daily limits of one person that all guests of a network may spend together in a day."""
 
 
 class BudgetError(RuntimeError):
@@ -69,7 +70,7 @@ class BudgetError(RuntimeError):
 
 
 class Ceilings(NamedTuple):
-    """Limits per job, per person and day (UTC; NETWORK_DAYS times that for a network's guests), and in total."""
+    """Limits per job, per person and day (UTC), and in total; a network's day has NETWORK_DAYS times a person's."""
 
     job: int
     user_day: int
@@ -133,7 +134,7 @@ class _Limit(NamedTuple):
 
     name: str
     ceiling: int
-    whose: str
+    scope: str
     advice: str
 
 
@@ -153,7 +154,7 @@ class Budget:
         self._database = database
         self._ceilings = ceilings
         self._fund = fund
-        self._total = f"{fund.prefix}total"
+        self._total_name = f"{fund.prefix}total"
         self._begun = now()
 
     def for_job(
@@ -169,9 +170,9 @@ class Budget:
     def reserve(
         self, job: str, user: str, amount: int, most: int | None = None, network: str | None = None
     ) -> int:
-        """Reserves an amount in the budgets of job, days and total, or in none; returns its number.
+        """Reserves an amount in the budgets of job, person, network and total, or in none.
 
-        Raises BudgetError.
+        Returns the reservation's number. Raises BudgetError.
         """
         _check_amount(amount)
         limits = self._limits(job, user, most, network)
@@ -198,7 +199,7 @@ class Budget:
             if held is None:
                 return
             values = {"spent": BUDGET.c.spent + amount, "held": BUDGET.c.held - held.amount}
-            for name in (held.job, held.day, held.network, self._total):
+            for name in (held.job, held.day, held.network, self._total_name):
                 if name is not None:
                     connection.execute(update(BUDGET).where(BUDGET.c.name == name).values(values))
 
@@ -223,7 +224,7 @@ class Budget:
         return HOLD.c.job.startswith(f"{self._fund.prefix}job ")
 
     def _commit_bounds(self, condition: ColumnElement[bool]) -> int:
-        """Commits the reservations that fit at their upper bounds; returns their number."""
+        """Commits the reservations that meet a condition, at their upper bounds; returns their number."""
         with self._database.read() as connection:
             holds = connection.execute(select(HOLD.c.id, HOLD.c.amount).where(condition)).all()
         for hold in holds:
@@ -232,7 +233,7 @@ class Budget:
 
     def total(self) -> Total:
         """Returns the fund's costs so far and its limit."""
-        total_query = select(BUDGET.c.spent, BUDGET.c.held).where(BUDGET.c.name == self._total)
+        total_query = select(BUDGET.c.spent, BUDGET.c.held).where(BUDGET.c.name == self._total_name)
         # a network's budget repeats what its guests' own budgets count
         today_query = select(func.coalesce(func.sum(BUDGET.c.spent), 0)).where(
             BUDGET.c.name.startswith(f"{self._day_prefix()} "),
@@ -263,27 +264,27 @@ class Budget:
             network_limit = _Limit(
                 name=f"{day} network {network}",
                 ceiling=NETWORK_DAYS * ceilings.user_day,
-                whose="for one network and day",
+                scope="for one network and day",
                 advice=day_advice,
             )
         return _Limits(
             job=_Limit(
                 name=f"{fund.prefix}job {job}",
                 ceiling=job_ceiling,
-                whose=f"for {fund.job_words}",
+                scope=f"for {fund.job_words}",
                 advice=job_advice,
             ),
             day=_Limit(
                 name=f"{day} {user}",
                 ceiling=ceilings.user_day,
-                whose="for one person and day",
+                scope="for one person and day",
                 advice=day_advice,
             ),
             network=network_limit,
             total=_Limit(
-                name=self._total,
+                name=self._total_name,
                 ceiling=ceilings.total,
-                whose="for all together",
+                scope="for all together",
                 advice=f"{fund.advice} {fund.total_setting}",
             ),
         )
@@ -309,7 +310,7 @@ class Budget:
                 select(BUDGET.c.spent).where(BUDGET.c.name == limit.name)
             ).scalar_one()
             raise BudgetError(
-                f"The operator's budget {limit.whose} is ${limit.ceiling / 1e6:.2f}. ${spent / 1e6:.2f} is spent, "
+                f"The operator's budget {limit.scope} is ${limit.ceiling / 1e6:.2f}. ${spent / 1e6:.2f} is spent, "
                 f"and the next call may cost ${amount / 1e6:.4f}. {limit.advice}.",
                 is_temporary=spent + amount <= limit.ceiling,
                 until=self._held_until(connection, limit.name),
@@ -317,7 +318,7 @@ class Budget:
 
     def _held_until(self, connection: Connection, name: str) -> datetime | None:
         """Returns the latest time at which the last reservation in a budget is committed; None if it has none."""
-        if name == self._total:
+        if name == self._total_name:
             is_in_budget = self._is_of_fund()
         else:
             is_in_budget = or_(HOLD.c.job == name, HOLD.c.day == name, HOLD.c.network == name)
@@ -348,7 +349,7 @@ class JobBudget:
 
 
 class RunBudget:
-    """The budget of one run with the user's own key, in memory; `reserve` and `commit` are those of `Budget`."""
+    """The budget of one run with the user's own key, in memory; `reserve` and `commit` are as in `JobBudget`."""
 
     def __init__(self, ceiling: int) -> None:
         self._ceiling = ceiling
@@ -388,22 +389,23 @@ async def reserved(budget: JobBudget | RunBudget | None, amount: int) -> AsyncIt
 
     Raises BudgetError.
     """
-    held = Reservation()
+    reservation = Reservation()
     if budget is None:
-        yield held
+        yield reservation
         return
     reserving = asyncio.ensure_future(asyncio.to_thread(budget.reserve, amount))
     try:
         number = await asyncio.shield(reserving)
     except asyncio.CancelledError:
-        # the thread goes on, so what it reserves is given back
+        # the thread goes on, so what it reserves is released
         with suppress(BudgetError):
-            await asyncio.to_thread(budget.commit, await reserving, 0)
+            number = await reserving
+            await asyncio.to_thread(budget.commit, number, 0)
         raise
     try:
-        yield held
+        yield reservation
     finally:
-        await asyncio.shield(asyncio.to_thread(budget.commit, number, held.spent))
+        await asyncio.shield(asyncio.to_thread(budget.commit, number, reservation.spent))
 
 
 def _check_amount(amount: int) -> None:

@@ -1,6 +1,7 @@
 """Draws a drawing as PNG, in the font that comes with Pillow."""
 
 import io
+import unicodedata
 from collections.abc import Mapping
 from functools import cache
 from math import ceil
@@ -40,10 +41,33 @@ _SCALE = 2
 """Pixels of a PNG per unit of a drawing."""
 _ANCHORS: Mapping[Anchor, str] = {"start": "ls", "middle": "ms", "end": "rs"}
 """Pillow's names of places on a text's baseline: left, middle and right."""
+_SIGNS = frozenset("©«°±´·»‘’“”…‹›⁄™")
+"""The signs outside ASCII that the font has."""
+_SPELLING = str.maketrans(
+    {
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+        "\u00a0": " ",
+        "\u00b5": "u",
+        "\u03bc": "u",
+        "Æ": "AE",
+        "æ": "ae",
+        "Œ": "OE",
+        "œ": "oe",
+        "Ø": "O",
+        "ø": "o",
+        "Đ": "D",
+        "đ": "d",
+        "Ł": "L",
+        "ł": "l",
+        "ß": "ss",
+        "×": "x",
+    }
+)
+"""What is drawn in place of dashes, the minus sign, mu and Latin letters, which the font lacks."""
 
 
 class Photo(NamedTuple):
-    """A picture file in a square of a drawing, in the drawing's units."""
+    """A picture file, and the place and side of its square, in the drawing's units."""
 
     file: Path
     x: float
@@ -70,14 +94,26 @@ def png(drawing: Drawing, margin: int = MARGIN, photo: Photo | None = None) -> b
 
 
 def is_drawable(text: str) -> bool:
-    """Returns whether the font, which has Latin letters and punctuation, has nearly all letters of a text."""
-    in_font = 0
-    for character in text:
-        is_latin = character < "\u0250"
-        is_punctuation = "\u2010" <= character <= "\u2044"
-        if is_latin or is_punctuation:
-            in_font += 1
-    return in_font >= 0.9 * len(text)
+    """Returns whether the font has nearly all characters of a text as it is drawn."""
+    drawn = drawn_text(text)
+    in_font = sum(character.isascii() or character in _SIGNS for character in drawn)
+    return in_font >= 0.9 * len(drawn)
+
+
+def drawn_text(text: str) -> str:
+    """Returns a text as it is drawn: the font has ASCII and a few signs, so letters lose their accents."""
+    drawn: list[str] = []
+    for character in text.translate(_SPELLING):
+        is_accent = bool(drawn) and drawn[-1].isalpha() and unicodedata.combining(character) > 0
+        if not is_accent:
+            drawn.append(_without_accent(character))
+    return "".join(drawn)
+
+
+def _without_accent(character: str) -> str:
+    """Returns the Latin letter below an accent; other characters stay, as "≠" isn't an "=" with an accent."""
+    base = unicodedata.normalize("NFD", character)[0]
+    return base if character.isalpha() and base.isascii() else character
 
 
 def pixels_png(pixels: bytes, width: int, height: int) -> bytes:
@@ -88,14 +124,13 @@ def pixels_png(pixels: bytes, width: int, height: int) -> bytes:
 
 
 def _draw(pen: ImageDraw.ImageDraw, mark: Mark) -> None:
-    """Draws a mark; the letter mu of a model's name becomes the micro sign, since the font lacks mu."""
     ink = _INK[mark.tone]
     x = mark.x * _SCALE
     y = mark.y * _SCALE
     if isinstance(mark, TextMark):
         pen.text(
             (x, y),
-            mark.text.replace("\u03bc", "\u00b5"),
+            drawn_text(mark.text),
             ink,
             _font(mark.size),
             _ANCHORS[mark.anchor],

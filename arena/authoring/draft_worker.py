@@ -29,7 +29,10 @@ class DraftWorker:
         self._answering: set[asyncio.Task[None]] = set()
 
     def answer_soon(self, campaign: Campaign, draft: int) -> None:
-        """Starts the model's answer to a draft that waits for it; may be called in any thread."""
+        """Starts the model's answer to a draft that waits for it; may be called in any thread.
+
+        Does nothing without a model, or before the server runs: the first sweep finds the draft then.
+        """
         if self._loop and project_of(campaign.spec).first_model:
             self._loop.call_soon_threadsafe(self._start_answer, campaign, draft)
 
@@ -63,6 +66,10 @@ class DraftWorker:
             await asyncio.gather(sweeping, *self._answering, return_exceptions=True)
 
     async def _sweep(self) -> None:
+        """Starts the due answers at intervals.
+
+        What dead servers reserved is committed first, since answers would wait for that room without end.
+        """
         while True:
             try:
                 await asyncio.to_thread(self._drafting.budget.commit_lost)

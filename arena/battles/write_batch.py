@@ -19,7 +19,7 @@ class WriteBatch:
         self._flushing: asyncio.Task[None] | None = None
 
     async def vote(self, vote_request: VoteRequest) -> Battle:
-        """Stores a choice as `BattleStore.vote` does, even if its voter leaves before the answer; the same errors."""
+        """Stores a choice as `BattleStore.vote` does, even if its voter leaves meanwhile. Raises the same errors."""
         if not self._store.gathers_votes:
             return await asyncio.to_thread(
                 self._store.vote,
@@ -28,26 +28,26 @@ class WriteBatch:
                 choice=vote_request.choice,
                 terms=vote_request.terms,
             )
-        answer: asyncio.Future[Battle] = asyncio.get_running_loop().create_future()
-        self._pending.append((vote_request, answer))
+        stored: asyncio.Future[Battle] = asyncio.get_running_loop().create_future()
+        self._pending.append((vote_request, stored))
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush())
-        return await answer
+        return await stored
 
     async def _flush(self) -> None:
         while self._pending:
-            cast = self._pending
+            batch = self._pending
             self._pending = []
             try:
                 outcomes = await asyncio.to_thread(
-                    self._store.vote_all, [vote_request for vote_request, _ in cast]
+                    self._store.vote_all, [vote_request for vote_request, _ in batch]
                 )
             except Exception as error:  # noqa: BLE001 - Any error has to reach the waiting callers.
-                outcomes = [error] * len(cast)
-            for (_, answer), outcome in zip(cast, outcomes, strict=True):
-                if answer.done():  # its request was cancelled
+                outcomes = [error] * len(batch)
+            for (_, stored), outcome in zip(batch, outcomes, strict=True):
+                if stored.done():  # its request was cancelled
                     continue
                 if isinstance(outcome, Battle):
-                    answer.set_result(outcome)
+                    stored.set_result(outcome)
                 else:
-                    answer.set_exception(outcome)
+                    stored.set_exception(outcome)

@@ -3,7 +3,7 @@
 The unit is a contest: an item and two models, on either side. Coefficients of two values, such as Krippendorff's alpha,
 would change with the models' names if the values were a contest's first and second model. So every contest enters
 twice, once with its models exchanged, which makes both values equally likely by chance. Everything is vectorised over
-the distinct kinds of contests (by votes for either model), so that the bootstrap costs the same at any number of
+the distinct kinds of contests (by the votes for each model), so that the bootstrap costs the same at any number of
 votes."""
 
 import hashlib
@@ -25,7 +25,8 @@ ROUNDS = 1000
 LEAST_CONTESTS = 10
 """Contests below which there is no bootstrap interval."""
 Coefficient = Callable[[Floats, Floats], Floats]
-"""Returns a coefficient of each draw, from draws x kinds and the counts of values for each kind of unit."""
+"""Returns a coefficient of each draw, from the number of units of each kind (draws x kinds) and the counts of values in
+such a unit (kinds x values)."""
 
 
 class Contest(NamedTuple):
@@ -44,7 +45,7 @@ def contest_of(item: str, model: str, other: str) -> Contest:
 
 
 class Choices(NamedTuple):
-    """The number of people who chose each model of a contest."""
+    """The number of people who chose each model of a contest; those who chose a tie are in neither."""
 
     first: int
     second: int
@@ -87,7 +88,7 @@ class People:
     levels: Mapping[Level, Share]
     """Share of each level among the contests with as many votes; most votes first, then most unanimous first."""
     with_majority: Share
-    """Single votes that agree with the majority of their contest, which they are part of."""
+    """Share of the votes in contests with a majority that agree with it. They are part of that majority themselves."""
     undecided: int
     """Contests without a majority."""
     alpha: Estimate
@@ -166,7 +167,7 @@ def people(choices: Iterable[Choices], rounds: int = ROUNDS) -> People:
         for level, contests in contests_by_level.items()
         if 2 * level.most > level.votes
     }
-    kinds = np.array(list(contests_by_choices), dtype=np.float64).reshape(-1, 2)
+    counts_by_kind = np.array(list(contests_by_choices), dtype=np.float64).reshape(-1, 2)
     times = np.array(list(contests_by_choices.values()), dtype=np.float64)
     return People(
         contests=contests_by_choices.total(),
@@ -180,8 +181,8 @@ def people(choices: Iterable[Choices], rounds: int = ROUNDS) -> People:
             sum(level.votes * contests for level, contests in decided.items()),
         ),
         undecided=contests_by_choices.total() - sum(decided.values()),
-        alpha=estimate(_mirrored_alpha, kinds, times, rounds),
-        ac1=estimate(_ac1, kinds, times, rounds),
+        alpha=estimate(_mirrored_alpha, counts_by_kind, times, rounds),
+        ac1=estimate(_ac1, counts_by_kind, times, rounds),
     )
 
 
@@ -204,7 +205,7 @@ def ranked(reproductions: Iterable[Reproduction]) -> tuple[Reproduction, ...]:
 
 
 def coin(contest: Contest) -> Preference:
-    """Returns the preference of a fair coin, seeded by the unordered pair."""
+    """Returns the preference of a fair coin, seeded by the item and its two models in either order."""
     first_byte = _hash("coin", contest.item, contest.first, contest.second)[0]
     return "second" if first_byte & 1 else "first"
 
@@ -298,7 +299,7 @@ def estimate(
 
 
 def alpha(weights: Floats, counts: Floats) -> Floats:
-    """Returns Krippendorff's alpha, nominal, of each draw (draws x kinds) of units (kinds x values).
+    """Returns Krippendorff's alpha, nominal, of each draw; `weights` and `counts` are those of a Coefficient.
 
     It is 1 for a draw with a single value, and NaN without units. Every unit has two values or more.
     """
@@ -312,12 +313,12 @@ def alpha(weights: Floats, counts: Floats) -> Floats:
 
 
 def _mirrored_alpha(weights: Floats, counts: Floats) -> Floats:
-    """Alpha of each draw with its mirror image."""
+    """Alpha of each draw together with its mirror image, where the two values are exchanged."""
     return alpha(np.hstack([weights, weights]), np.vstack([counts, counts[:, ::-1]]))
 
 
 def _ac1(weights: Floats, counts: Floats) -> Floats:
-    """Gwet's (2008) AC1 of each draw (draws x kinds) with its mirror image; NaN without contests."""
+    """Gwet's (2008) AC1 of each draw together with its mirror image; NaN without contests."""
     first, second = counts.T
     votes = first + second
     contests = weights.sum(1)

@@ -42,9 +42,17 @@ def wilson(wins: Floats | Codes, votes: Floats | Codes) -> Bounds:
 def shares(hits: Floats | Codes, n: Floats | Codes, effects: Floats | float = 1.0) -> list[Share]:
     """Returns the shares hits / n, with intervals for n / `effects` independent cases."""
     bounds = wilson(hits / effects, n / effects)
-    columns = (hits.astype(int), n.astype(int), bounds.low, bounds.high)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    return [Share(*row) for row in rows]
+    rows = zip(
+        hits.astype(int).tolist(),
+        n.astype(int).tolist(),
+        bounds.low.tolist(),
+        bounds.high.tolist(),
+        strict=True,
+    )
+    return [
+        Share(hits=hit_count, n=case_count, low=low, high=high)
+        for hit_count, case_count, low, high in rows
+    ]
 
 
 def clustered_shares(
@@ -65,13 +73,13 @@ def design_effects(
     """Returns the factor by which each cell's share varies more because of clusters of several kinds (Kish 1965).
 
     An effect includes Student's quantile, since few clusters estimate the likeness of their cases badly (degrees of
-    freedom by Satterthwaite 1946). A cluster is never less than one case; no effect is below 1. Parameters are as in
-    `clustered_shares`.
+    freedom by Satterthwaite 1946). No effect is below 1, nor above that of clusters whose cases are all alike, each
+    cluster then counting as one case. Parameters are as in `clustered_shares`.
     """
     size = code_sums(cell, np.ones(len(cell)), cells)
     hits = code_sums(cell, hit.astype(np.float64), cells)
     effects = np.ones(cells)
-    most_effects = np.ones(cells)
+    limits = np.ones(cells)
     uncertainty = np.zeros(cells)
     for cluster in clusterings:
         parts = _parts(hit, cell, cluster, cells)
@@ -79,11 +87,14 @@ def design_effects(
         others = code_sums(parts.cell, parts.size * (parts.size - 1), cells) / np.maximum(size, 1)
         added = _likeness(parts, size, hits) * others
         effects += added
-        most_effects += others
-        uncertainty += (1 + added) ** 2 * others / (others + 1) / _freedom(parts, size)
+        limits += others
+        # The estimated part of this effect, squared: none in cells where each case is a cluster of its own.
+        estimated = (1 + added) ** 2 * others / (others + 1)
+        uncertainty += estimated / _freedom(parts, size)
     degrees = np.divide(effects**2, uncertainty, out=np.full(cells, np.inf), where=uncertainty > 0)
-    student = student_quantile(degrees + 1) / NORMAL_QUANTILE
-    return np.minimum(effects * student**2, most_effects)
+    clusters = degrees + 1  # student_quantile takes off one
+    student = student_quantile(clusters) / NORMAL_QUANTILE
+    return np.minimum(effects * student**2, limits)
 
 
 class _Parts(NamedTuple):
@@ -112,29 +123,33 @@ def _likeness(parts: _Parts, size: Floats, hits: Floats) -> float:
     Each case has the same weight, so that a busy cluster does not decide alone. `size` and `hits` are those of the
     cells.
     """
-    all_other_cases = size[parts.cell] - parts.size
-    is_comparable = (parts.size > 1) & (all_other_cases > 0)
+    others_of_part = size[parts.cell] - parts.size
+    is_comparable = (parts.size > 1) & (others_of_part > 0)
     cell = parts.cell[is_comparable]
     n = parts.size[is_comparable]
     part_hits = parts.hits[is_comparable]
-    other_cases = all_other_cases[is_comparable]
+    other_cases = others_of_part[is_comparable]
     expected = (hits[cell] - part_hits) / other_cases
     # Over ordered couples of different cases, the products of their deviations from the other clusters' mean.
     products = (part_hits - n * expected) ** 2
     products -= part_hits * (1 - expected) ** 2 + (n - part_hits) * expected**2
     squares = code_sums(parts.cell, parts.size**2, len(size))
     variance = hits * (size - hits) / np.maximum(size * (size - 1), 1)
-    # What the other clusters' mean adds to a product, in variances, if their cases are all alike.
-    of_expected = ((squares[cell] - n**2) / other_cases - 1) / other_cases
-    most = float((n * variance[cell] * (1 + of_expected)).sum())
+    # What the other clusters' mean adds to a product, in variances, if their cases are all alike, beyond what it adds
+    # if they are independent.
+    excess = ((squares[cell] - n**2) / other_cases - 1) / other_cases
+    most = float((n * variance[cell] * (1 + excess)).sum())
     if most <= 0:
         return 1.0
-    likeness = float((products / (n - 1) - n * variance[cell] / other_cases).sum())
-    return min(max(likeness / most, 0.0), 1.0)
+    measured = float((products / (n - 1) - n * variance[cell] / other_cases).sum())
+    return min(max(measured / most, 0.0), 1.0)
 
 
 def _freedom(parts: _Parts, size: Floats) -> float:
-    """Returns the degrees of freedom with which all cells together estimate the likeness of a cluster's cases."""
+    """Returns the degrees of freedom with which all cells together estimate the likeness of a cluster's cases.
+
+    Each cell's degrees count by its cases (Satterthwaite 1946).
+    """
     squares = code_sums(parts.cell, parts.size**2, len(size))
     largest = np.zeros(len(size))
     np.maximum.at(largest, parts.cell, parts.size)

@@ -1,4 +1,4 @@
-"""Run's campaigns: the forms of campaigns and projects, and their downloads."""
+"""Campaigns on the page Run: the forms of campaigns and projects, and their downloads."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,9 +28,10 @@ PROJECTS = "/run/projects"
 PARTICIPANTS = "/run/participants"
 MOST_LIST = 5_000_000
 """Most bytes of a platform's list of participants."""
-_MOST_NAME = 200
+_MOST_LETTERS = 200
+"""Letters that are kept of a text field beside that list."""
 _UNNAMED_LIST = "list"
-"""The name of a list of participants without one, in errors."""
+"""The file name of a list of participants that has none."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class CampaignActs:
     projects: ProjectAdmin
 
     def _admin_of(self, campaign: str) -> SeatAdmin:
-        """Returns the service of a name: that of projects, where people write items, or of battles' campaigns."""
+        """Returns the service of the campaign with this name: of projects, where people write items, or of battles."""
         return self.projects if self.projects.store.has(campaign) else self.campaigns
 
     async def make_campaign(self, request: Request) -> Response:
@@ -121,7 +122,7 @@ class CampaignActs:
             check_charset(request)
             async with request.form(max_files=1, max_fields=5) as form:
                 texts = {
-                    name: value[:_MOST_NAME]
+                    name: value[:_MOST_LETTERS]
                     for name, value in form.items()
                     if isinstance(value, str)
                 }
@@ -137,7 +138,7 @@ class CampaignActs:
         campaign = texts.get("campaign", "")
 
         def act(operator: str) -> str:
-            with temporary_file(content, "list") as path, row_errors(file_name):
+            with temporary_file(content, _UNNAMED_LIST) as path, row_errors(file_name):
                 records = read_records(path, PAGE, name=file_name)
                 return self._admin_of(campaign).bring_participants(operator, campaign, records)
 

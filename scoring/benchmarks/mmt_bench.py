@@ -64,6 +64,7 @@ from scoring.specs.scored_rows import ScoredRows
 ALL = "ALL"
 """The toolkit's name for all splits together."""
 _SPLITS = ("VAL", "TEST", ALL)
+"""The published splits, the smallest first."""
 _SPLIT = re.compile(r"(?<![a-z])(VAL|ALL|TEST)(?:idation)?(?![a-z])", re.IGNORECASE)
 _SPEC = load_spec(OURS / "mmt-bench.yaml")
 META_TASKS = _SPEC.names_of("meta_task_in_words")
@@ -202,7 +203,7 @@ def recognises(questions: Sequence[ChoiceQuestion]) -> bool:
     return 2 * sum(question.category in subtasks() for question in questions) > len(questions)
 
 
-def sizes(split: str) -> Counter[str] | None:
+def samples_of_split(split: str) -> Counter[str] | None:
     """Samples of each subtask in a split of the published files; None for any other split."""
     split = split.upper()
     if split not in _SPLITS:
@@ -228,13 +229,13 @@ _NONE_MISSING = _MissingSamples({}, ())
 
 
 def _missing_of_question_file(missing: Sequence[ChoiceQuestion], answers: int) -> _MissingSamples:
-    """The questions of the question file that a file with so many answers lacks."""
+    """The questions of the question file without an answer; `answers` is the number of those with one."""
     if not missing:
         return _NONE_MISSING
     counts: dict[str, Counter[str]] = {}
     for question in missing:
         split_counts = counts.setdefault(question.split, Counter())
-        if question.answer is not None:
+        if question.answer is not None:  # the others can't be scored
             split_counts[question.named_category] += 1
     total = len(missing) + answers
     problem = missing_problem(len(missing), total, "the question file", missing)
@@ -247,7 +248,7 @@ def _missing_of_published_splits(questions: Sequence[ChoiceQuestion], file: str)
     problems = []
     for split in file_splits(questions, file, _SPLIT, ALL):
         present = Counter(question.named_category for question in split.questions)
-        samples = sizes(_fitting_split(present, split.published_text))
+        samples = samples_of_split(_fitting_split(present, split.published_text))
         if samples is None:
             text = (
                 f"MMT-Bench {split.name or '(no split)'}: {present.total():,} questions, not checked "
@@ -264,16 +265,16 @@ def _missing_of_published_splits(questions: Sequence[ChoiceQuestion], file: str)
 
 
 def _fitting_split(present: Counter[str], split_text: str | None) -> str:
-    """The published split that a text names, else the smallest, if it has at least these samples of each subtask.
+    """The published split that `split_text` names, or the smallest one, with at least these samples of each subtask.
 
-    "" if none fits, or without a text.
+    `split_text` is as in `FileSplit.published_text`: "" names no split, None rules all out. "" if none fits.
     """
     if split_text is None:
         return ""
     match = _SPLIT.search(split_text)
     names = (match[1].upper(),) if match else _SPLITS
     for name in names:
-        samples = sizes(name)
+        samples = samples_of_split(name)
         if samples and present <= samples:
             return name
     return ""
@@ -288,15 +289,15 @@ def _category_problems(rows: Sequence[Decided]) -> tuple[Problem, ...]:
 
 def meta_task(question: ChoiceQuestion) -> str:
     """Key of a question's meta-task: the paper's for a known subtask, else the file's own."""
-    known = _SPEC.derive["meta_task"].derive_cell(question.named_category)
-    return str(known) or question.group or NO_CATEGORY
+    paper_key = str(_SPEC.derive["meta_task"].derive_cell(question.named_category))  # never a list
+    return paper_key or question.group or NO_CATEGORY
 
 
-def _cells(subtask: str, meta_task: str) -> Cells:
-    """The groups of a subtask's questions; `meta_task` is used if the paper doesn't have the subtask."""
+def _cells(subtask: str, own_meta_task: str) -> Cells:
+    """The groups of a subtask's questions; `own_meta_task` is used if the paper doesn't have the subtask."""
     (derived,) = derived_rows(_SPEC, {"category": subtask})
     cells = {column: derived[column] for column in _SPEC.groups}
-    return {**cells, "meta_task": cells["meta_task"] or meta_task}
+    return {**cells, "meta_task": cells["meta_task"] or own_meta_task}
 
 
 def _split_scores(
@@ -315,6 +316,7 @@ def _split_scores(
     figures = ChoiceFigures(_SPEC.figures, protocol)
 
     def line(level: str, name: str, members: ScoredRows) -> ScoreLine:
+        # A subtask's score is a mean over its samples, those above it are means over subtasks.
         figure = _OVER_SAMPLES if level == NARROWEST else _OVER_SUBTASKS
         return figures.line(figure, members, name)
 
@@ -455,9 +457,11 @@ class MMTBench(MultipleChoice):
         else:
             present = Counter(question.named_category for question in questions)
             whole_name = _fitting_split(present, report.file)
-        is_single_split = [*rows_by_split.values()] == [scored]
+        split_names = {row.question.split for row in scored}
+        is_single_split = len(split_names) == 1 and "" not in split_names
         if is_single_split and missing.counts.keys() <= rows_by_split.keys():
-            whole = replace(parts[0], split=whole_name)  # the same scores, which take long
+            # The same scores; computing them again takes long.
+            whole = replace(parts[0], split=whole_name)
         else:
             all_missing = sum(missing.counts.values(), Counter[str]())
             whole = _split_scores(whole_name, scored, report.protocol, all_missing)

@@ -43,7 +43,9 @@ app = Typer(rich_markup_mode=None)
 errors = Typer(help="which errors a model makes, by people's labels")
 app.add_typer(errors, name="errors")
 AUDIT = "-audit.jsonl"
+"""The ending of a judged report's file of replies."""
 _ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif")
+"""Endings of pictures that are named by their item."""
 Outputs = Annotated[
     Path,
     Argument(
@@ -57,7 +59,7 @@ Protocol = Annotated[
 
 
 @errors.command("draw")
-def draws(
+def draw(
     file: Outputs,
     out: Annotated[
         Path,
@@ -86,7 +88,7 @@ def draws(
 
 
 @errors.command("propose")
-def proposes(
+def propose(
     file: Outputs,
     judge: progress.JudgeModel,
     out: Annotated[
@@ -113,10 +115,17 @@ def proposes(
 ) -> Iterator[str]:
     """Propose kinds of error by rules and by a judge that sees the pictures. Proposals aren't people's labels."""
     refuse_overwriting([out], file, drawn)
-    serving = progress.CommandJudge(Settings.from_env(), judge, base_url, False, yes, budget)
+    serving = progress.CommandJudge(
+        settings=Settings.from_env(),
+        model=judge,
+        base_url=base_url,
+        batch=False,
+        yes=yes,
+        budget=budget,
+    )
     answers = _answers(file, protocol)
     errors_by_item = _known_errors(file, answers).by_item
-    items = {*(drawn_items(drawn) if drawn else errors_by_item)}
+    items = set(drawn_items(drawn)) if drawn else set(errors_by_item)
     if drawn and (foreign := len(items - errors_by_item.keys())):
         yield f"{drawn.name}: {foreign:,} of its {len(items):,} items are no wrong answers of {file.name}"
     wanted = {item: error for item, error in errors_by_item.items() if item in items}
@@ -152,7 +161,7 @@ def proposes(
 
 
 @errors.command("shares")
-def gives_shares(
+def print_shares(
     labels: Annotated[
         Path, Argument(help="labels: item, main, and optionally labeller, round, further, note")
     ],
@@ -180,7 +189,7 @@ def gives_shares(
     yield from progress.sheet_lines([kind_sheet(shares, with_paper=True)])
     if bounds := without_annotation_errors(shares, known):
         yield bounds_text(shares, bounds)
-    agreed = label_agreement({"": usable_labels})
+    agreed = label_agreement({"": usable_labels})  # one model, which needs no name
     if agreed.answers or agreed.own.value is not None:
         yield from progress.sheet_lines([agreement_sheet(agreed)])
     if proposals:
@@ -208,7 +217,7 @@ def compare(
 
 
 @errors.command("exam")
-def holds_exam(
+def hold_exam(
     labels: Annotated[
         Path, Argument(help="a judge's labels of the paper's cases: figure, model, main")
     ],
@@ -219,6 +228,7 @@ def holds_exam(
         cells = {
             name: str(record.values.get(name) or "").strip() for name in ("figure", "model", "main")
         }
+        # The kind that is named, of the type ErrorKey.
         key: ErrorKey | None = next((key for key in ERROR_KINDS if key == cells["main"]), None)
         if (cells["figure"], cells["model"]) not in error_cases() or key is None:
             problem = (
@@ -239,7 +249,8 @@ def _answers(file: Path, protocol: str) -> Sequence[ScoredAnswer]:
     """Answers of a judged report's audit, or of a file that rules can score."""
     if file.name.endswith(AUDIT):
         report = read_audit(file)
-        if not isinstance(benchmark := BENCHMARKS.get(report.benchmark), MMVet):
+        benchmark = BENCHMARKS.get(report.benchmark)
+        if not isinstance(benchmark, MMVet):  # the only benchmark whose audits can be read
             raise RowsError(NO_AUDIT, file.name)
         return benchmark.scored_answers(report)
     opened = open_upload(file)
@@ -249,7 +260,8 @@ def _answers(file: Path, protocol: str) -> Sequence[ScoredAnswer]:
             f"a judge, or a judged report's {AUDIT}.",
             file.name,
         )
-    report = opened.report(protocol or next(iter(opened.benchmark.protocols.values())))
+    default_protocol = next(iter(opened.benchmark.protocols.values()))
+    report = opened.report(protocol or default_protocol)
     return opened.benchmark.scored_answers(report)
 
 
@@ -265,7 +277,10 @@ def _known_errors(file: Path, answers: Sequence[ScoredAnswer]) -> KnownErrors:
 
 
 def _people_labels(file: Path, known: KnownErrors) -> progress.Lines[tuple[Label, ...]]:
-    """People's labels of a model's errors; their file's problems are lines. Raises RowsError without any label."""
+    """Yields the problems of a file of labels as lines, and returns its labels of a model's errors.
+
+    Raises RowsError without any label.
+    """
     label_file = read_labels(file, known.by_item)
     yield from (f"{file.name}: {problem}" for problem in label_file.problems)
     if not label_file.labels:
@@ -285,12 +300,14 @@ def _pictures(
             yield from file_pictures(file, file.name, answers, wanted)
         return
     for answer in wanted:
-        for name in map(Path, answer.pictures or [f"{answer.id}{ending}" for ending in _ENDINGS]):
+        is_named = bool(answer.pictures)
+        names = answer.pictures or [f"{answer.id}{ending}" for ending in _ENDINGS]
+        for name in map(Path, names):
             try:
                 if name.is_absolute() or ".." in name.parts:
                     raise ValueError(f"It would be outside {folder}. Rename it.")
                 path = named_file(folder, str(name))
-                if answer.pictures or path.is_file():
+                if is_named or path.is_file():  # a picture that the file names must be there
                     yield answer.id, read_picture(path.read_bytes())
             except (OSError, ValueError, PictureError) as error:
                 problem = error.strerror if isinstance(error, OSError) else str(error)
@@ -304,8 +321,8 @@ def _proposal_lines(labels: Sequence[Label], proposals: Path, known: KnownErrors
     yield from (f"{proposals.name}: {problem}" for problem in label_file.problems)
     proposed = {label.item: label for label in label_file.labels}
     table = confusion(labels, proposed)
-    errors = sum(known.sizes.values())
-    yield f"Proposals: {len(proposed):,} of {errors:,} wrong answers; {table.answers:,} have labels too"
+    wrong = sum(known.sizes.values())
+    yield f"Proposals: {len(proposed):,} of {wrong:,} wrong answers; {table.answers:,} have labels too"
     if table.answers:
         yield from progress.sheet_lines([confusion_sheet(table)])
     try:

@@ -14,7 +14,10 @@ TITLE = "How often each measure chooses like most people"
 
 
 def level_sheet(people: People) -> Sheet:
-    """The share of pairs judged alike, by the number of their votes; single votes last."""
+    """The share of pairs at each level of unanimity, among those with as many votes.
+
+    The last row is the share of single votes that agree with the majority.
+    """
     rows = [
         {"votes": f"{level} chose the same", **_cells("share", share)}
         for level, share in people.levels.items()
@@ -49,13 +52,13 @@ def coefficient_sheet(people: People) -> Sheet:
         Column("votes", "Votes", "count"),
         estimate("value", "Value", places=3),
     )
-    notes = []
+    note = ""
     if people.alpha.value is None:
-        notes.append("Undefined: no pair has votes from several people.")
+        note = "Undefined: no pair has votes from several people."
     elif people.contests < LEAST_CONTESTS:
-        notes.append(f"No interval below {LEAST_CONTESTS} pairs.")
+        note = f"No interval below {LEAST_CONTESTS} pairs."
     title = "Agreement beyond chance"
-    return Sheet("coefficients", title, pd.DataFrame(rows), columns, " ".join(notes))
+    return Sheet("coefficients", title, pd.DataFrame(rows), columns, note)
 
 
 def measure_sheet(agreement: PeopleAgreement, levels: Sequence[Level] | None = None) -> Sheet:
@@ -83,6 +86,7 @@ def measure_sheet(agreement: PeopleAgreement, levels: Sequence[Level] | None = N
 
 def usual_levels(people: People) -> list[Level]:
     """The levels with a majority, for the most common number of votes per pair."""
+    # The shares of all levels with as many votes have the same n.
     pairs_by_votes = {level.votes: share.n for level, share in people.levels.items()}
     usual_votes = max(pairs_by_votes, key=lambda votes: (pairs_by_votes[votes], votes), default=0)
     return [
@@ -93,7 +97,7 @@ def usual_levels(people: People) -> list[Level]:
 
 
 def _cells(key: str, share: Share) -> dict[str, float | None]:
-    """The cells of a share, of its hits and of its number of pairs."""
+    """The cells of a share, of its hits and of the number of pairs or votes that it is of."""
     low = share.low if share.n else None
     high = share.high if share.n else None
     cells = estimate_cells(key, share.value, low, high)

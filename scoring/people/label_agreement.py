@@ -47,14 +47,19 @@ def label_agreement(labels_by_model: Mapping[str, Iterable[Label]]) -> LabelAgre
     for people in answers:
         first_two_rounds += [[label.main for label in rounds[:2]] for rounds in people]
     shared_answers = [[rounds[-1] for rounds in people] for people in answers if len(people) > 1]
-    kinds_by_answer = [[_kinds(label) for label in labels] for labels in shared_answers]
-    pairs = chain.from_iterable(combinations(kinds, 2) for kinds in kinds_by_answer)
+    label_kinds_by_answer = [[_kinds(label) for label in labels] for labels in shared_answers]
+    pairs = chain.from_iterable(
+        combinations(label_kinds, 2) for label_kinds in label_kinds_by_answer
+    )
     has_common = [bool(first & second) for first, second in pairs]
-    chosen = set(chain.from_iterable(chain.from_iterable(kinds_by_answer)))
+    chosen_kinds = {key for labels in shared_answers for label in labels for key in _kinds(label)}
     alphas: dict[ErrorKey, Estimate] = {}
     for key in KEYS:
-        if key in chosen:
-            alphas[key] = alpha([[key in kinds for kinds in people] for people in kinds_by_answer])
+        if key in chosen_kinds:
+            is_chosen = [
+                [key in kinds for kinds in label_kinds] for label_kinds in label_kinds_by_answer
+            ]
+            alphas[key] = alpha(is_chosen)
     return LabelAgreement(
         answers=len(shared_answers),
         main=alpha([[label.main for label in labels] for labels in shared_answers]),
@@ -156,7 +161,7 @@ class Symmetry(NamedTuple):
 
 
 class KindDifference(NamedTuple):
-    """One kind in two models."""
+    """McNemar's comparison of two models in whether an error is of one kind."""
 
     counts: Comparison
     holm: float

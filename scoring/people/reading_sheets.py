@@ -68,10 +68,11 @@ def _published_rows() -> Iterable[dict[str, Any]]:
             "same": same,
         }
         if extractor.startswith("ChatGPT"):
-            one_none, other_option = (
-                share * PAPER_MISALIGNED / PAPER_READ for share in PAPER_CASES
-            )
-            row |= {"one_none": one_none, "other_option": other_option}
+            case_1, case_2 = PAPER_CASES
+            row |= {
+                "one_none": case_1 * PAPER_MISALIGNED / PAPER_READ,
+                "other_option": case_2 * PAPER_MISALIGNED / PAPER_READ,
+            }
         yield row
 
 

@@ -9,6 +9,7 @@ def edit_distance(first: str, second: str) -> int:
     The work grows with the product of the lengths, in units of machine words; common beginnings and ends cost nothing.
     """
     start = len(commonprefix((first, second)))
+    # The rests stay reversed: their distance is the same.
     reversed_rests = [text[start:][::-1] for text in (first, second)]
     end = len(commonprefix(reversed_rests))
     column, row = sorted((text[end:] for text in reversed_rests), key=len)
@@ -16,9 +17,11 @@ def edit_distance(first: str, second: str) -> int:
         return len(row)
     places: dict[str, int] = {}
     for place, sign in enumerate(column):
-        places[sign] = places.get(sign, 0) | 1 << place
+        places[sign] = places.get(sign, 0) | (1 << place)
     every = (1 << len(column)) - 1
-    last = 1 << len(column) - 1
+    last = 1 << (len(column) - 1)
+    # In the table of distances, a cell differs from the one above it, and from the one at its left, by at most 1. A bit
+    # of `rises` says that the cell of this column is 1 more than the one above it, a bit of `falls` that it is 1 less.
     rises = every
     falls = 0
     distance = len(column)
@@ -26,10 +29,11 @@ def edit_distance(first: str, second: str) -> int:
         same = places.get(sign, 0)
         vertical = same | falls
         horizontal = (((same & rises) + rises) ^ rises) | same
-        right_rises = falls | ~(horizontal | rises) & every
+        # The same for the next column's cell and the one at its left, in this column.
+        right_rises = falls | (~(horizontal | rises) & every)
         right_falls = rises & horizontal
         distance += bool(right_rises & last) - bool(right_falls & last)
-        right_rises = right_rises << 1 | 1
+        right_rises = (right_rises << 1) | 1
         right_falls = right_falls << 1
         rises = (right_falls | ~(vertical | right_rises)) & every
         falls = right_rises & vertical & every

@@ -11,7 +11,7 @@ from scoring.specs.problems import either
 from scoring.text_lists import listed_texts
 
 _MOST_DIGITS = 15
-"""Digits of a whole number, which a float still holds exactly."""
+"""The most digits of a whole number that a float always holds exactly."""
 _NUMBER_BOUND = 10**_MOST_DIGITS
 _Sign = Annotated[str, BeforeValidator(as_text), Field(min_length=1, max_length=10)]
 _OPERATIONS = ("part", "less", "div", "mod", "names", "split", "list")
@@ -80,10 +80,11 @@ class Derived(BaseModel):
         if sign is None:
             return text
         stripped = [member.strip() for member in text.split(sign)]
+        # A cell without members is in the group "", so that its row still counts.
         return tuple(member for member in stripped if member) or ("",)
 
     def _compute_number(self, text: str) -> str:
-        bare = text.strip().removesuffix(".0")
+        bare = text.strip().removesuffix(".0")  # pandas makes 3.0 of 3 in a column with empty cells
         digits = bare.removeprefix("-")
         if not (digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS):
             raise ValueError(f"{text[:40]!r} isn't a whole number. Correct it.")
@@ -104,7 +105,7 @@ def cell_text(cell: Any) -> str:
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < _NUMBER_BOUND:
-        return str(int(cell))  # as pandas writes whole numbers beside empty cells
+        return str(int(cell))  # pandas makes 3.0 of 3 in a column with empty cells
     if isinstance(cell, int | float):
         return str(cell)
     return json.dumps(cell, ensure_ascii=False)
@@ -116,4 +117,6 @@ def cell_members(cell: Any) -> tuple[str, ...]:
         return tuple(cell_text(member) for member in cell) or ("",)
     text = cell_text(cell)
     listed = listed_texts(text) if text.startswith("[") else None
-    return listed or (text,)
+    if listed is None:
+        return (text,)
+    return listed or ("",)

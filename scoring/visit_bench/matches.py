@@ -20,7 +20,7 @@ Outcome = Literal["won", "lost", "tied"] | None
 Pair = tuple[Winner | None, Winner | None]
 """The winners of a match's two verdicts: with `a` shown first, then with `b` shown first."""
 ReferenceUse = Literal["free", "backed"]
-"""Whether the judge sees the human-verified reference."""
+"""Whether the judge sees the human-verified reference: "backed" if it does."""
 Context = Literal["captions", "images"]
 """The judge's view of the images: captions, as in the paper, or the images, which need a vision judge."""
 
@@ -28,7 +28,7 @@ NO_ANSWER = "(no answer)"
 NOT_SHOWN = "(not shown)"
 """Replaces a text of the item bank while voters may see its item."""
 ANOTHER = "another model"
-"""Replaces the name of the opponent of uploaded answers on such an item: a copied answer's results would reveal it."""
+"""Replaces the opponent's name while voters may see the item: the results of an uploaded copy would reveal it."""
 REFERENCES = frozenset({REFERENCE, "human_verified_reference"})
 """The human-verified reference's names: ours, and the authors'."""
 SAME_WINNER = "the same winner in both orders"
@@ -121,7 +121,7 @@ class Match:
 
 @dataclass(frozen=True)
 class MatchReport:
-    """A model's matches against others under one judge, complete: every table and file is computed from it."""
+    """A model's matches against others under one judge, with all that tables and files are computed from."""
 
     benchmark: Literal["visit-bench"]
     protocol: Protocol
@@ -132,9 +132,11 @@ class MatchReport:
     reference: ReferenceUse
     context: Context
     source: str
+    """The source of the items in the item bank."""
     complete: StrictBool
     """Whether the model answered every item of each kind (single, multiple images) of which it answered any."""
     stored: StrictBool
+    """Whether the answers are the item bank's, or those of a whole board; otherwise the model's were uploaded."""
     instances: tuple[Instance, ...]
     responses: tuple[Response, ...]
     matches: tuple[Match, ...]
@@ -159,14 +161,14 @@ def without_texts(report: MatchReport, items: Collection[str]) -> MatchReport:
     nameless = [_nameless(match, own) for match in report.matches if match.item in items]
     nameless.sort(key=lambda match: (match.item, match.a, match.b, repr(match.verdicts)))
     matches = [match for match in report.matches if match.item not in items]
-    answers = {(match.item, model) for match in nameless for model in (match.a, match.b)}
+    played = {(match.item, model) for match in nameless for model in (match.a, match.b)}
     responses = [
         response
         for response in report.responses
         if response.item not in items or response.model == own
     ]
     responses += [
-        Response(item, model, NOT_SHOWN) for item, model in sorted(answers) if model != own
+        Response(item, model, NOT_SHOWN) for item, model in sorted(played) if model != own
     ]
     instances = [
         _without_reference(instance) if instance.item in items else instance
@@ -189,25 +191,11 @@ def _not_shown(text: str | None) -> str | None:
     return NOT_SHOWN if text else text
 
 
-def with_listable_matches(report: MatchReport) -> MatchReport:
-    """Returns a report with the matches that may be listed one by one.
-
-    Matches of a stored answer that is not shown are left out: its results on an item would identify a copy of it by
-    equal results.
-    """
-    if not report.stored:
-        return report
-    secret = {response.item for response in report.responses if response.text == NOT_SHOWN}
-    return replace(
-        report,
-        instances=tuple(instance for instance in report.instances if instance.item not in secret),
-        responses=tuple(response for response in report.responses if response.item not in secret),
-        matches=tuple(match for match in report.matches if match.item not in secret),
-    )
-
-
 def _nameless(match: Match, own: str | None) -> Match:
-    """Returns a match without the judge's words and without the name of the opponent of `own` uploaded answers."""
+    """Returns a match without the judge's words, and without the name of `own`'s opponent, except the reference.
+
+    `own` is the model whose answers were uploaded. If it is None, no name is left out.
+    """
     match = replace(match, verdicts=tuple(map(_wordless, match.verdicts)))
     if own is None or REFERENCES & {match.a, match.b}:
         return match
@@ -231,13 +219,30 @@ def _wordless(verdict: Verdict) -> Verdict:
     return replace(verdict, reason=NOT_SHOWN if verdict.reason else "", replies=replies)
 
 
+def with_listable_matches(report: MatchReport) -> MatchReport:
+    """Returns a report with the matches that may be listed one by one.
+
+    Matches of a stored answer that is not shown are left out: its results on an item would identify a copy of it by
+    equal results.
+    """
+    if not report.stored:
+        return report
+    secret = {response.item for response in report.responses if response.text == NOT_SHOWN}
+    return replace(
+        report,
+        instances=tuple(instance for instance in report.instances if instance.item not in secret),
+        responses=tuple(response for response in report.responses if response.item not in secret),
+        matches=tuple(match for match in report.matches if match.item not in secret),
+    )
+
+
 def ungraded_note(report: MatchReport) -> str:
-    """A sentence for a report with no readable verdict, with the reason, or with mostly unreadable ones; else ""."""
+    """A sentence if no verdict of a report is readable, which says why, or if most are unreadable; else ""."""
     verdicts = [verdict for match in report.matches for verdict in match.verdicts]
     if any(verdict.winner is not None and not verdict.reason for verdict in verdicts):
-        judged = [verdict for verdict in verdicts if verdict.replies]
-        missed = sum(bool(verdict.reason) for verdict in judged)
-        return mostly_unread(missed, len(judged), "verdict")
+        replied = [verdict for verdict in verdicts if verdict.replies]
+        unread = sum(bool(verdict.reason) for verdict in replied)
+        return mostly_unread(unread, len(replied), "verdict")
     reason = verdicts[0].reason if verdicts else "there are no matches"
     return f"Nothing was graded: the judge gave none of {len(verdicts):,} verdicts ({reason})"
 
@@ -258,11 +263,16 @@ class Part(NamedTuple):
 
 
 def steadiness(verdicts: Iterable[Pair]) -> Mapping[str, Part]:
-    """Measures of a judge's reliability by label, as shares of matches with two verdicts, of verdicts, or of all."""
+    """Measures of a judge's reliability by label.
+
+    The same winner and ties are shares of the matches with two verdicts, the response shown first is a share of the
+    verdicts for either response, and matches without a result are a share of all matches.
+    """
     pairs = list(verdicts)
     read = [pair for pair in pairs if None not in pair]
     same = sum(first == second for first, second in read)
     ties = sum(winner_of_verdicts(first, second) == "tie" for first, second in read)
+    # `a` is shown first in the first verdict, `b` in the second.
     for_first = sum(first == "a" for first, _ in pairs) + sum(second == "b" for _, second in pairs)
     for_either = sum(winner in ("a", "b") for pair in pairs for winner in pair)
     return {

@@ -19,7 +19,7 @@ PREDICTION = "prediction"
 _MODEL_COLUMN = re.compile(r"(.*\S) prediction", re.DOTALL)
 """The name of a column of answers with the model's name in it."""
 IMAGE_COLUMNS = ("images", "image", "image_url", "file_name")
-"""Columns of images in VisIT-Bench's files; the first that exists counts."""
+"""Columns of images in VisIT-Bench's files; in each row the first that isn't empty counts."""
 _NO_IMAGES = "This isn't an image's name or a list of them. Write it that way."
 
 
@@ -36,7 +36,8 @@ class Entry:
     @property
     def name(self) -> str:
         """The row and its item or instruction, for problems."""
-        return f"row {self.row}: {self.item or ' '.join(self.instruction.split())[:60]!r}"
+        beginning = " ".join(self.instruction.split())[:60]
+        return f"row {self.row}: {self.item or beginning!r}"
 
 
 @dataclass(frozen=True)
@@ -59,25 +60,25 @@ def read_submission(
     if not records:
         raise NoAnswersError("The file has no answers. Choose the one that has them.", label)
     columns = list(records[0].values)
-    answers = [
+    answer_columns = [
         column for column in columns if column == PREDICTION or _MODEL_COLUMN.fullmatch(column)
     ]
-    if not answers:
+    if not answer_columns:
         column_names = ", ".join(map(repr, columns[:20]))
         problem = f'The file needs a column "<model name> prediction", and it has {column_names}. Rename one.'
         raise RowsError(problem, label, records[0].row)
     problems = []
-    if len(answers) > 1:
-        several = " and ".join(map(repr, answers))
-        problems.append(f"Several prediction columns: {several}. Keep one of them.")
+    if len(answer_columns) > 1:
+        names = " and ".join(map(repr, answer_columns))
+        problems.append(f"Several prediction columns: {names}. Keep one of them.")
     entries = []
     for record in records:
         try:
-            entries.append(_entry(record, answers[0]))
+            entries.append(_entry(record, answer_columns[0]))
         except RowsError as error:
             problems.append(str(error.at(row=record.row)))
-    model_column = _MODEL_COLUMN.fullmatch(answers[0])
-    model = model_column[1].strip() if model_column else ""
+    match = _MODEL_COLUMN.fullmatch(answer_columns[0])
+    model = match[1].strip() if match else ""
     return SubmissionFile(label, model, tuple(entries), tuple(problems))
 
 
@@ -139,9 +140,9 @@ def image_names(cell: JSON, column: str, problem: str) -> tuple[str, ...]:
 
 
 _MOST_LISTED = 10
-"""Names that a problem lists."""
+"""The most names that a problem lists."""
 _LONGEST_TITLE = 120
-"""Characters of a model's name."""
+"""The most characters of a model's name."""
 
 
 def count_with_names(names: Sequence[str]) -> str:
@@ -163,6 +164,7 @@ def title_problems(title: str) -> list[str]:
     return []
 
 
+# Problems of entries, whose number and names come in the place of {}.
 UNKNOWN = "Unknown instances: {}. Import their items first, or correct the keys."
 """Not a problem beside known items: the item bank leaves out instances that VisIT-Bench's raters found incorrect."""
 DOUBLE = "Instances that are there more than once: {}. Keep one of each."
@@ -185,7 +187,7 @@ class ItemIndex:
         self._by_text = grouped(by_text)
 
     def add_answer(self, entry: Entry, texts: dict[str, str]) -> str | None:
-        """Adds the entry's text to `texts` under its item, or returns the problem of such entries, to be formatted."""
+        """Adds the entry's text to `texts` under its item, or returns its problem: UNKNOWN, SHARED or DOUBLE."""
         items = self._items_of(entry)
         if not items:
             return UNKNOWN
@@ -203,6 +205,7 @@ class ItemIndex:
             return [entry.item] if entry.item in self._keys else []
         if not entry.images:
             return self._by_text.get(folded(entry.instruction), [])
+        # The key is made of the images' addresses or hashes; a file may have only the last part of an address.
         key = item_key(entry.instruction, entry.images)
         names = (folded(entry.instruction), tuple(map(last_part, entry.images)))
         return [key] if key in self._keys else self._by_names.get(names, [])

@@ -20,7 +20,7 @@ from scoring.web.people_view import HTML
 from scoring.web.report_parts import sheets_html
 
 _FEWEST = 30
-"""Labels below which shares are said to be few."""
+"""The number of labels below which the page says that they say little."""
 
 
 def labels_line(results: LabelResults | None) -> str:
@@ -31,7 +31,8 @@ def labels_line(results: LabelResults | None) -> str:
     most_common = max(shares.kinds.values(), key=lambda kind: kind.weighted.value)
     share = most_common.weighted
     labelled = t("report.labelled", labelled=shares.labelled, count=shares.wrong)
-    if shares.labelled == shares.right.sample.hits:
+    right_after_all = shares.right.sample.hits
+    if right_after_all == shares.labelled:
         result = t("report.all_right")
     else:
         kind = translated(ERROR_KINDS[most_common.key].title)

@@ -292,5 +292,6 @@ def test_cells_of_every_format_are_texts():
         "x",
     ]
     assert cell_members("['a', 'b']") == cell_members(["a", "b"]) == ("a", "b")
+    assert cell_members("[]") == cell_members([]) == cell_members(None) == ("",)
     with pytest.raises(ValueError, match="'x' isn't a whole number"):
         Derived.model_validate({"from": "x", "div": 2}).derive_cell("x")
