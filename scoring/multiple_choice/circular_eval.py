@@ -76,7 +76,7 @@ def missing_passes(
 ) -> Iterator[ChoiceQuestion]:
     """Yields the passes after the base row that answered questions lack.
 
-    None if the question file has passes, which then decide, or if the answers have none.
+    Yields nothing if the question file has passes, which then decide, or if the answers have none.
     """
     if not is_circular(answered) or is_circular(questions.values()):
         return
