@@ -136,7 +136,7 @@ class NumberRule(JudgedKind):
         return int(places)
 
     def _kit_reading(self, text: str, truth: str) -> Reading:
-        """VLMEvalKit's comparison: Python's numbers of text and truth must be equal; formulas may also be equal text."""
+        """VLMEvalKit's comparison of Python's numbers of text and truth, which must be equal, or of two formulas."""
         if self.as_ == "formula":
             is_right = is_equal_in_kit(text, truth)
             return Reading(float(is_right), text.strip()[:200], "equal text or value")
