@@ -28,14 +28,14 @@ OWN_KINDS: tuple[SourceKind, ...] = ("visit", "folder")
 """Kinds of sources with items that an operator imports for votes."""
 
 REFERENCE = "human-verified reference"
-"""Contestant whose answers are the human-verified references."""
+"""The name of the model whose answers are the human-verified references."""
 
 DATASET_ANSWER = "dataset answer"
-"""Contestant whose answers are VisIT-Bench's `reference_output` column."""
+"""The name of the model whose answers are VisIT-Bench's `reference_output` column."""
 
 RIGHT = "right answer"
 UNRELATED = "unrelated answer"
-"""RIGHT, UNRELATED: the two contestants of a check item."""
+"""RIGHT, UNRELATED: the names of the two models of a check item."""
 
 _MARKS = string.punctuation + "‘’“”…¡¿«»。，、？！：；（）"
 """Punctuation around words."""
@@ -116,7 +116,7 @@ class Item:
 
 
 Confirmation = Literal["pending", "confirmed", "rejected"]
-"""The platform's decision on the worker of a seat; a seat of our own links needs none."""
+"""The platform's decision on the worker of a seat. Other seats than Prolific's and MTurk's are confirmed at once."""
 Outside = Literal["stopped", "named itself"]
 """Why a live vote is excluded from the ranking: an answer was stopped, or named its model."""
 
@@ -150,6 +150,7 @@ class Battle:
     phase: Phase
     choice: Side | None
     attempt: int
+    """2 once the first choice was taken back."""
     voted_at: datetime | None
 
     @property
@@ -239,7 +240,7 @@ class ModelCard:
     """Base URL of the server."""
     key: Secret = Secret("")
     revision: str | None = None
-    """Commit on the Hub, 40 hexadecimal digits; None: `model` is a folder."""
+    """Commit on the Hub, 40 hexadecimal digits; None: `model` is a folder, or an id on a server."""
     images: int = 1
     """Most images per conversation."""
     prompt_tokens: int = 8_000
@@ -354,7 +355,10 @@ class Answerer(Protocol[Q_contra]):
         settings: Generation,
         note: Callable[[Usage], None] = pass_over,
     ) -> tuple[str, ...]:
-        """Returns whole answers to a batch. Raises ModelError if one of them fails."""
+        """Returns whole answers to a batch. Raises ModelError if one of them fails.
+
+        `note` gets their usage, in one call or several.
+        """
         ...
 
 
@@ -367,7 +371,7 @@ class VLM(Answerer[Conversation], Protocol):
         """Yields the answer in pieces of text. Raises ModelError if it fails, also in mid-answer.
 
         A `thinking.Thought` is not part of the answer; a `thinking.Loading` means that the model is being loaded.
-        `aclose()` stops the generation. If the model ran, `note` is called once with the usage, also after an error.
+        The generator's `aclose()` stops it. If the model ran, `note` gets the usage once, also after an error.
         """
         ...
 

@@ -13,7 +13,7 @@ from arena.seats.spec import CampaignSpec, SpecPart, text_rule
 from arena.validation import must_be, number, whole
 
 Step = Literal["instruction", "caption", "answer", "verify", "accepted", "rejected"]
-"""The steps of an item; a different person does each step."""
+"""The steps of an item, then its two ends. Nobody takes two steps of one item."""
 STEPS: tuple[Step, ...] = ("instruction", "caption", "answer", "verify")
 """The steps that wait for somebody, in order."""
 Kind = Literal["captions", "multiple choice"]
@@ -115,7 +115,8 @@ class ProjectSpec(CampaignSpec):
     model: str = ""
     """The catalogue's model that drafts answers; empty: people write them."""
     blind_model: str = ""
-    """The catalogue's model that answers without picture and caption, which shows the items that need them."""
+    """The catalogue's model that answers without picture and caption. Its right answers show the items that can be
+    answered without them."""
     budget: Annotated[float, number(0, 10_000)] = 5.0
     """The most US dollars that drafts may cost."""
     visibility: Literal["open", "sealed"] = "open"
@@ -147,7 +148,8 @@ class ProjectSpec(CampaignSpec):
         """The fewest people that an item takes."""
         if self.is_choice:
             return 1 + self.verifiers
-        writers = 2 if self.model else 3  # of the instruction and the captions, and of the answer
+        # One for the instruction, one for the captions and, without a model, one for the answer.
+        writers = 2 if self.model else 3
         return writers + self.verifiers
 
     @property
@@ -201,6 +203,7 @@ class ProjectSpec(CampaignSpec):
 
 
 KINDS: Mapping[str, type[CampaignSpec]] = {kind.task: ProjectSpec for kind in ITEM_KINDS.values()}
+"""The kinds of campaigns in which people write items: their specs, by task."""
 
 
 def project_of(spec: CampaignSpec) -> ProjectSpec:

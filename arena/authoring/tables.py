@@ -1,7 +1,7 @@
 """Authoring tables: drafts of items, the actions of people and models on each, and pictures that people brought.
 
-The private backup has all of them but claims, with sealed texts. The public export has none. *Forget* makes a person
-anonymous in the log; the texts stay under the project's licence.
+The private backup has all of them but claims, with sealed texts. The public export has none. *Forget* makes a
+person anonymous in the actions; the texts stay under the project's licence.
 """
 
 from sqlalchemy import Column, ForeignKey, Integer, Table, Text, UniqueConstraint

@@ -15,7 +15,7 @@ from arena.database import Database
 from arena.inference.catalogue import Models, read_catalogue
 from arena.io.images import PictureStore
 from arena.io.strict_json import row_errors
-from arena.io.tables import COMMAND_LINE as ANY_LENGTH
+from arena.io.tables import COMMAND_LINE as FILE_LIMITS
 from arena.io.tables import read_records
 from arena.items.store import ItemBank
 from arena.seats.spec import CampaignError
@@ -84,7 +84,7 @@ def _battle_table(name: str, table: str) -> Iterator[str]:
 
 
 def csv_lines(sheet: Sheet) -> Iterator[str]:
-    """Returns a table as CSV."""
+    """Yields a table as CSV, all its lines in one text."""
     yield as_csv(sheet).removesuffix("\n")
 
 
@@ -107,7 +107,7 @@ def new(
     """Make a campaign from a TOML file."""
     admin = admins().battles
     with named_spec(file), row_errors(tuples.name if tuples else None):
-        rows = read_records(tuples, ANY_LENGTH) if tuples else None
+        rows = read_records(tuples, FILE_LIMITS) if tuples else None
         made = admin.make(COMMAND_LINE, file.read_bytes(), rows)
     yield from admin.summary(made)
     if made.spec.platform.kind == "plain":
@@ -159,12 +159,12 @@ def list_campaigns() -> Iterator[str]:
         yield _standing_line(project, f"{accepted:,} of {wanted:,} items accepted")
 
 
-def _standing_line(standing: CampaignStanding | ProjectStanding, numbers: str) -> str:
-    """Returns a campaign's line in the list; `numbers` are its progress in words."""
-    made = standing.campaign
+def _standing_line(standing: CampaignStanding | ProjectStanding, progress: str) -> str:
+    """Returns a campaign's line in the list; `progress`: its progress in words, or its problem."""
+    listed = standing.campaign
     people = ", ".join(f"{number} {state}" for state, number in standing.states.items())
-    run_state = f"ended: {made.why_ended}" if made.ended_at else "running"
-    return f"{made.name} ({made.spec.platform.kind}), {run_state}; {numbers}; workers: {people or 'none yet'}"
+    run_state = f"ended: {listed.why_ended}" if listed.ended_at else "running"
+    return f"{listed.name} ({listed.spec.platform.kind}), {run_state}; {progress}; workers: {people or 'none yet'}"
 
 
 @campaign.command()

@@ -1,4 +1,4 @@
-"""Parquet rows: read and written by pyarrow, which only this file imports, and only when a file needs it."""
+"""Parquet rows: read and written by pyarrow, which only this module imports, once a file needs it."""
 
 import json
 import math
@@ -36,11 +36,14 @@ def _import_pyarrow() -> _Pyarrow:
 
 
 def read_rows(path: Path) -> Iterator[Record]:
-    """Yields the rows of a Parquet file, numbered from 1; NaN becomes None, as in pandas. Raises RowsError."""
+    """Yields the rows of a Parquet file, numbered from 1. Raises RowsError.
+
+    NaN, which is how pandas writes a missing value, becomes None.
+    """
     arrow, parquet = _import_pyarrow()
     try:
         with parquet.ParquetFile(path) as file:
-            # The name of a list's or a struct's type has those of its parts.
+            # The name of a list's or a struct's type contains the names of its parts' types.
             real_columns = [
                 column.name for column in file.schema_arrow if _REAL_TYPE.search(str(column.type))
             ]

@@ -21,7 +21,7 @@ def _vote(row: Row) -> Vote:
 
 
 def _columns(rows: Sequence[Row]) -> Columns | None:
-    """Returns the votes of rows at once, faster than `_vote`; None if a row needs its checks and messages."""
+    """Returns the votes of rows at once, faster than `_vote`; None if a row needs `_vote`'s checks and messages."""
     try:
         model_a = [row["model_a"] for row in rows]
         model_b = [row["model_b"] for row in rows]

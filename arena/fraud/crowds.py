@@ -60,21 +60,26 @@ def crowds(
 
     `models` is the number of model codes; `networks` are the voters of each network.
     """
-    left = choices
+    remaining = choices
     clear_crowds: list[VotingCrowd] = []
-    while len(clear_crowds) < _MOST_CROWDS and len(left.a):
-        crowd = _clearest_crowd(left, models, networks)
+    while len(clear_crowds) < _MOST_CROWDS and len(remaining.a):
+        crowd = _clearest_crowd(remaining, models, networks)
         if crowd is None:
             break
         clear_crowds.append(crowd)
-        left = left.take(~crowd.mask(left))
+        remaining = remaining.take(~crowd.mask(remaining))
     return tuple(clear_crowds)
 
 
 def stands_out(choices: VoterChoices, models: int, model: int) -> bool:
-    """Returns whether a spread crowd for or against a model is clear, from a sample if there are many choices."""
+    """Returns whether a spread crowd for or against a model is clear, from a sample if there are many choices.
+
+    `models` is the number of model codes, `model` is one of them.
+    """
     voters = np.unique(choices.voter)
-    is_sampled = np.random.default_rng(0).random(len(voters)) < _SAMPLE_CHOICES / len(choices.a)
+    # A sample has all choices of its voters; with few choices, it has all voters.
+    sampled_share = _SAMPLE_CHOICES / len(choices.a)
+    is_sampled = np.random.default_rng(0).random(len(voters)) < sampled_share
     sample = choices.take(np.isin(choices.voter, voters[is_sampled]))
     if not len(sample.a):
         return False
@@ -82,6 +87,7 @@ def stands_out(choices: VoterChoices, models: int, model: int) -> bool:
     if model not in by_model:
         return False
     gains = {candidate.model: candidate.gain for candidate in _candidates(by_model)}
+    # Evidence grows with the number of choices.
     whole_gain = gains[model] * len(choices.a) / len(sample.a)
     return bool(whole_gain >= _needed_gain(len(by_model)))
 
@@ -146,6 +152,7 @@ def _candidate(model: int, voters: ModelVoters, usual_width: float) -> _Candidat
 
 def _needed_gain(models: int) -> float:
     """Returns the gain that proves a crowd for or against any of this many models."""
+    # Without a crowd, a likelihood ratio exceeds a bound with a chance of at most 1 / bound. Each model has two sides.
     return float(np.log(2 * models / CHANCE))
 
 
@@ -155,9 +162,10 @@ def _crowd(voters: ModelVoters, candidate: _Candidate) -> VotingCrowd:
     is_for = mixture.lovers > mixture.haters
     more = max(mixture.lovers, mixture.haters)
     fewer = min(mixture.lovers, mixture.haters)
+    side = 0 if is_for else 1  # The columns of the fit's chances are lovers and haters.
     # As many of the steady voters are honest as there are on the other side.
-    side = 0 if is_for else 1
-    chances = candidate.fit.chances[voters.kind, side] * (1 - fewer / more)
+    crowd_share = 1 - fewer / more
+    chances = candidate.fit.chances[voters.kind, side] * crowd_share
     order = np.argsort(-chances, kind="stable")
     choices = voters.choices[order]
     # The likeliest voters, until they have as many choices as the crowd is expected to have made.
@@ -177,7 +185,7 @@ def _crowd(voters: ModelVoters, candidate: _Candidate) -> VotingCrowd:
 def _main_network(crowd: VotingCrowd, networks: Sequence[Codes]) -> Codes:
     """Returns the voters of the network that has most of a crowd; nobody without networks."""
 
-    def members(network: Codes) -> float:
+    def expected_members(network: Codes) -> float:
         return float(crowd.chances[np.isin(crowd.voters, network)].sum())
 
-    return max(networks, key=members, default=np.zeros(0, np.int64))
+    return max(networks, key=expected_members, default=np.zeros(0, np.int64))

@@ -16,6 +16,7 @@ SECONDS = 10.0
 EARLY_SECONDS = 2.0
 """The same while ranks are being computed."""
 MOST_SOURCES = 40
+"""The number of sources listed: the last of `BoardSelection.sources`, where newer ones of a kind come later."""
 
 
 class BoardEntry(NamedTuple):
@@ -32,7 +33,7 @@ class BoardEntry(NamedTuple):
 
 
 class Overview:
-    """The official boards that have votes, read at most every `seconds`."""
+    """The official boards that have votes, read every `seconds` at most, sooner while ranks are being computed."""
 
     def __init__(self, leaderboard: Leaderboard, seconds: float = SECONDS) -> None:
         self._leaderboard = leaderboard
@@ -54,7 +55,7 @@ class Overview:
 
     def health(self) -> list[BoardHealth]:
         """Returns the health of every board with votes."""
-        self.entries()
+        self.entries()  # The leaderboard reports on cached boards, and this caches all of them.
         return self._leaderboard.health()
 
     def choose(
@@ -67,23 +68,25 @@ class Overview:
         """
         if not (source and images):
             for entry in self.entries():
-                is_match = source in ("", entry.source) and images in ("", entry.images)
-                if is_match and (model is None or model in entry.models):
+                has_source = not source or entry.source == source
+                has_images = not images or entry.images == images
+                has_model = model is None or model in entry.models
+                if has_source and has_images and has_model:
                     source = entry.source
                     images = entry.images
                     break
         choice = self._leaderboard.choose(source, images, **narrowed)
         if choice is None or source in ("", choice.source):
             return choice
-        # The source is unknown, and the leaderboard chose another by its own rule.
+        # The source is unknown, and the leaderboard chose another by its own rule. Without a source this isn't reached.
         return self.choose("", images, model, **narrowed)
 
     def _read(self) -> list[BoardEntry]:
-        entries = []
-        default = self._leaderboard.choose("", "single")
-        if default is None:
+        any_choice = self._leaderboard.choose("", "single")  # Every choice has all sources.
+        if any_choice is None:
             return []
-        for source in default.sources[-MOST_SOURCES:]:
+        entries = []
+        for source in any_choice.sources[-MOST_SOURCES:]:
             for images in ("single", "multiple"):
                 choice = self._leaderboard.choose(source, images)
                 board = choice and self._leaderboard.board(choice.key)

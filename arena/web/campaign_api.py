@@ -117,6 +117,7 @@ class CampaignPages:
         if not worker.is_preview and self.seats.find_by_person(campaign, worker):
             return self.seats.enter(campaign, worker, visit.network)
         self._check_room(campaign)
+        # A preview has no form.
         action = "" if worker.is_preview else f"/c/{campaign.name}?{urlencode(query)}"
         with self.speaking_of(campaign):
             instructions = self.tasks[campaign.task].instructions(campaign)
@@ -135,6 +136,7 @@ class CampaignPages:
     def _check_room(self, campaign: Campaign) -> None:
         """Raises CampaignLinkError if there is no place for a new person."""
         check_open(campaign)
+        # Where nobody confirms workers, a campaign with all its votes has ended.
         if campaign.spec.platform.must_confirm and self.tasks[campaign.task].is_full(campaign):
             raise FullError
 
@@ -165,7 +167,7 @@ class CampaignPages:
         return seat
 
     def do(self, seat: Seat, form: Mapping[str, str]) -> str:
-        """Runs a form's act, and returns the query of the next page. Raises VoterError."""
+        """Runs a form's act, and returns the query of the next page. Raises VoterError and UnknownBattleError."""
         task = self.tasks[seat.campaign.task]
         act = form.get("act", "")
         piece = form.get("piece", "")
@@ -192,12 +194,14 @@ class CampaignPages:
         if seat.campaign.ended_at is not None or not has_question:
             return ""
         number = form.get("number", "")
-        standing, question = self._current_question(seat, task)
+        current = self._current_question(seat, task)
         # Another tab answered this question already, or the form is forged.
-        if number != f"{standing.attempt}.{standing.number}":
+        if number != f"{current.standing.attempt}.{current.standing.number}":
             return f"?after={number}" if number.replace(".", "").isdigit() else ""
-        answer = question.read(form)
-        self.qualification.answer(seat, standing, question.name, answer.text, answer.is_right)
+        answer = current.question.read(form)
+        self.qualification.answer(
+            seat, current.standing, current.question.name, answer.text, answer.is_right
+        )
         return f"?after={number}"
 
     def _current_question(self, seat: Seat, task: SeatTask) -> _CurrentQuestion:
@@ -229,7 +233,7 @@ class CampaignPages:
         error: Exception | None = None,
         typed: Mapping[str, str] = MappingProxyType({}),
     ) -> str:
-        """Returns the HTML of a seat's current page.
+        """Returns the HTML of a seat's current page. First stores that the seat has qualified or ended, if it has.
 
         `after`: the practice question that was answered last, as ATTEMPT.NUMBER, whose result is shown. `typed`: the
         fields of a form that was refused with `error`.
@@ -291,6 +295,7 @@ class CampaignPages:
         if seat.campaign.ended_at is not None:
             state = seat_state(seat, max(answered_at), seat.campaign.ended_at)
             return state == "working" or self.qualification.is_waiting(seat)
+        # A seat that was offered all its pieces and skipped some had the chance to be paid in full.
         has_skipped_rest = progress.votes + progress.skipped >= seat.campaign.spec.seat.votes
         return not has_skipped_rest and not task.waits(seat)
 
@@ -302,6 +307,7 @@ class CampaignPages:
         number = progress.votes + progress.checks
         if piece.phase == "open":
             number += 1
+        # Check items that a seat has done can be removed, which lowers the total.
         number = min(total, number)
         minutes = int((now() - seat.arrived_at).total_seconds() // 60)
         position = t("worker.progress", number=number, count=total)
@@ -357,9 +363,9 @@ class CampaignPages:
     def _result_page(self, seat: Seat, after: str) -> str:
         """Returns the page with the result of an answered practice question; empty if there is no such answer."""
         attempt, _, number = after.partition(".")
-        is_name = attempt.isdecimal() and number.isdecimal() and len(after) < 9
         # `after` comes from the browser.
-        if not is_name or not seat.campaign.spec.qualify:
+        is_valid = attempt.isdecimal() and number.isdecimal() and len(after) < 9
+        if not is_valid or not seat.campaign.spec.qualify:
             return ""
         stored = self.qualification.stored_answer(seat, int(attempt), int(number))
         # An operator has to read it first if `is_right` is None.
@@ -417,9 +423,9 @@ class CampaignPages:
         return self._page(title, "message", HTML.message(title, text, link, label))
 
     @staticmethod
-    def _page(campaign: Campaign | str, kind: str, *parts: str) -> str:
-        """Returns a whole page. `campaign`: or the page's title; `kind`: the class of its main element."""
-        title = campaign if isinstance(campaign, str) else t("worker.title", name=campaign.name)
+    def _page(subject: Campaign | str, kind: str, *parts: str) -> str:
+        """Returns a whole page. `subject`: a campaign to be its title, or its title; `kind`: for styles and scripts."""
+        title = subject if isinstance(subject, str) else t("worker.title", name=subject.name)
         locale = current_locale()
         texts = locale.table("scripts")
         languages = list(LOCALES.values())
@@ -441,32 +447,32 @@ class CampaignRoutes:
         self.pages = pages
 
     def open_link(self, name: str, request: Request) -> Response:
-        def act() -> Response:
+        def make_response() -> Response:
             page = self.pages.open_link(name, _query(request), self._visit(request))
             return to_seat(page) if isinstance(page, Seat) else _html_response(page)
 
-        return self._run(act, request)
+        return self._run(make_response, request)
 
     async def enter(self, name: str, request: Request) -> Response:
         form = form_of(await request.body())
 
-        def act() -> Response:
+        def make_response() -> Response:
             if form.get("consent") != "yes":
                 raise CampaignLinkError(
                     "Tick the box to begin. Nothing is stored without your consent."
                 )
             return to_seat(self.pages.enter(name, _query(request), self._visit(request)))
 
-        return await asyncio.to_thread(self._run, act, request)
+        return await asyncio.to_thread(self._run, make_response, request)
 
     def show(self, name: str, token: str, request: Request) -> Response:
         after = request.query_params.get("after", "")[:_MOST_VALUE]
 
-        def act() -> Response:
+        def make_response() -> Response:
             seat = self.pages.seat(name, token)
             return _html_response(self.pages.seat_page(seat, self._visit(request), after))
 
-        return self._run(act, request)
+        return self._run(make_response, request)
 
     async def take(self, name: str, token: str, request: Request) -> Response:
         form = form_of(await request.body())
@@ -479,9 +485,9 @@ class CampaignRoutes:
     async def respond(
         self, name: str, token: str, request: Request, form: Mapping[str, str], act: Act
     ) -> Response:
-        """Runs a form's act and redirects to the next page, or shows this page again if the act returns no query."""
+        """Runs a form's act and redirects to the next page; shows this page again if it returns None or is refused."""
 
-        def run_act() -> Response:
+        def make_response() -> Response:
             seat = self.pages.seat(name, token)
             visit = self._visit(request)
             try:
@@ -495,16 +501,16 @@ class CampaignRoutes:
                     self.pages.seat_page(seat, visit, error=error, typed=form), 409
                 )
 
-        return await asyncio.to_thread(self._run, run_act, request)
+        return await asyncio.to_thread(self._run, make_response, request)
 
     def _visit(self, request: Request) -> Visit:
         address = f"{request.url.path}?{request.url.query}"
         return Visit(self.pages.networks.of(request), owner_of(request.headers), address)
 
-    def _run(self, act: Callable[[], Response], request: Request) -> Response:
-        """Returns the response of an act, or the page of its error."""
+    def _run(self, make_response: Callable[[], Response], request: Request) -> Response:
+        """Returns the response, or the page of the error of making it."""
         try:
-            return act()
+            return make_response()
         except _REFUSALS as error:
             return _html_response(self.pages.refusal_page(error, self._visit(request)), 403)
 
@@ -536,7 +542,7 @@ def _query(request: Request) -> dict[str, str]:
 
 
 def check_charset(request: Request) -> None:
-    """Raises HTTPException for a form that names its encoding, which could be any of Python's. Browsers name none."""
+    """Raises HTTPException for a form that names its charset, which could be any of Python's. Browsers name none."""
     if "charset" in request.headers.get("content-type", "").lower():
         raise HTTPException(400, "The form's content type names a charset. Send it as UTF-8.")
 

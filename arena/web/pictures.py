@@ -31,6 +31,7 @@ class ShownPicture(NamedTuple):
     original: str
     """The address of the enlarged picture."""
     description: str
+    """The caption, to follow other words: a full stop comes first. Empty without a caption."""
     srcset: str = ""
     sizes: str = ""
     """The width on the page; with `srcset`, the browser chooses a file by it."""
@@ -46,7 +47,10 @@ class ShownPicture(NamedTuple):
 
 
 def shown_images(images: Sequence[Image], scaled: ScaledPictures) -> Sequence[ShownPicture]:
-    """Returns an item's pictures, in widths whose files together stay below BATTLE_BYTES; at least in the smallest."""
+    """Returns an item's pictures, in the widths at which all of them together have at most BATTLE_BYTES.
+
+    If they have more in every width, it is the smallest.
+    """
     fitting = [width for width, most in MOST_BYTES.items() if most * len(images) <= BATTLE_BYTES]
     widths = fitting or [min(MOST_BYTES)]
     has_several = len(images) > 1
@@ -61,14 +65,15 @@ def _shown_picture(
         return ShownPicture(image.url or "", image.url or "", description)
     full_width, full_height = scaled.size(image.sha256) or (None, None)
     smaller = [width for width in widths if full_width is None or width < full_width]
-    # The width of each file in pixels, by the width in its address.
+    # The width of each file in pixels, by the width in its address, from the smallest.
     pixels = {width: width for width in smaller}
     if full_width is not None and len(smaller) < len(widths):
-        # The next width is as wide as the picture itself: files are never enlarged.
-        pixels[widths[len(smaller)]] = full_width
+        # The file in the next width is as wide as the picture itself: files are never enlarged.
+        next_width = widths[len(smaller)]
+        pixels[next_width] = full_width
     addresses = {width: f"/pictures/{width}/{image.sha256}.webp" for width in pixels}
     return ShownPicture(
-        src=list(addresses.values())[-1],
+        src=addresses[max(addresses)],
         original=f"/pictures/{image.sha256}.{image.suffix}",
         description=description,
         srcset=", ".join(f"{addresses[width]} {pixels[width]}w" for width in pixels),
@@ -85,9 +90,10 @@ def routes(
 
     `hidden` gives the hashes of pictures that are hidden from everybody.
     """
-    # Scaling has threads of its own, so that votes don't wait for it.
     router = APIRouter()
-    turns = CapacityLimiter(4 * AT_ONCE)
+    # Scaling has threads of its own, so that votes don't wait for it. AT_ONCE of them scale; the others find files that
+    # are made already, or wait for their turn.
+    scaling_threads = CapacityLimiter(4 * AT_ONCE)
     forever = {"cache-control": f"public, max-age={YEAR_SECONDS}, immutable"}
 
     @router.get("/pictures/{name}")
@@ -102,9 +108,10 @@ def routes(
         def find() -> Path | None:
             return None if name in hidden() else scaled.path(name, width)
 
-        path = await to_thread.run_sync(find, limiter=turns)
+        path = await to_thread.run_sync(find, limiter=scaling_threads)
         if path is None:
             return PlainTextResponse("There is no such picture.", status_code=404)
+        # The original is sent if the scaled file can't be made now.
         is_scaled = path.suffix == ".webp"
         headers = forever if is_scaled else {"cache-control": "no-store"}
         return FileResponse(path, headers=headers)

@@ -42,6 +42,7 @@ FORM = "/c/~form"
 MOST_FORM = 2 * MAX_BYTES
 """The most bytes of a form with its pictures."""
 _MOST_FIELDS = 6 * MOST_BROUGHT
+"""Five for each picture, and fewer than MOST_BROUGHT others."""
 _MOST_VALUE = 20_000
 """The most characters of a field."""
 KEYS = {
@@ -91,7 +92,7 @@ class WritingTask(SeatTask):
     scaled: ScaledPictures
     battles: BattleTask
     answerable: Callable[[Campaign, int], None]
-    """Called with a campaign and a draft that a model may answer now."""
+    """Called with a campaign and the id of a draft, once a model may answer it."""
 
     @property
     def texts(self) -> Sequence[str]:
@@ -109,7 +110,7 @@ class WritingTask(SeatTask):
             return None
         token = open_step.claim.token
         html = self._piece_html(open_step)
-        return Piece(token, html, token, "open")
+        return Piece(token=token, html=html, name=token, phase="open")
 
     def waits(self, seat: Seat) -> bool:
         return self.writing.waits(seat)
@@ -122,6 +123,7 @@ class WritingTask(SeatTask):
             return HTML.example(open_step.family, self._stored_pictures(open_step.family.pictures))
         assert state.instruction
         subject = HTML.subject(state.instruction.text, self._pictures(state.instruction))
+        # An instruction with options is a multiple-choice question, which has no captions.
         if step == "caption" or state.instruction.options:
             return HTML.left(subject)
         if step == "answer":
@@ -151,8 +153,8 @@ class WritingTask(SeatTask):
         self, seat: Seat, piece: Piece, action: str, problem: str, typed: Mapping[str, str]
     ) -> str:
         open_step = self.writing.step(seat, piece.token)
-        # The form of an earlier piece: its texts are shown, to be copied.
         lost = ""
+        # The form of an earlier piece: its texts are shown, to be copied.
         if typed.get("piece", piece.token) != piece.token:
             texts = [typed[name] for name in sorted(typed) if _is_text(name)]
             lost = "\n\n".join(text for text in texts if text)
@@ -203,8 +205,8 @@ class WritingTask(SeatTask):
         elif step == "caption":
             instruction = open_step.draft.state.instruction
             pictures = instruction.pictures if instruction else ()
-            draft = self.writing.caption(seat, token, _captions(len(pictures), form))
-            self.answerable(seat.campaign, draft)
+            draft_id = self.writing.caption(seat, token, _captions(len(pictures), form))
+            self.answerable(seat.campaign, draft_id)
         elif step == "answer":
             self.writing.answer(seat, token, form.get("text", ""))
         else:
@@ -226,6 +228,7 @@ class WritingTask(SeatTask):
             seat, token, form.get("text", ""), offered, form.get("answer", ""), wrong
         )
         warnings = "\n".join(written.warnings)
+        # The page sends the warnings that its author has read back as `sure`.
         if warnings and _with_lf(form.get("sure", "")) != warnings:
             raise WarnedError(written.warnings)
         self.writing.write(seat, token, written)
@@ -263,7 +266,7 @@ def _samples_by_name(seat: Seat) -> Mapping[str, SampleSpec]:
 
 def _image(sha256: str, suffix: str) -> Image:
     """Returns a stored picture without a credit."""
-    return Image(sha256, suffix, None, "", "", "")
+    return Image(sha256=sha256, suffix=suffix, url=None, caption="", credit="", licence="")
 
 
 def _form_address(seat: Seat) -> str:
@@ -280,8 +283,9 @@ class BroughtRow:
     picture: BroughtPicture
     is_used: bool
     place: int
-    """The number among the used pictures, from 1."""
+    """The number among the used pictures, from 1; of an unused picture, the number of those before it."""
     values: Mapping[str, str]
+    """What was typed into the fields of its credit, by `_CREDIT_FIELDS`."""
 
 
 def _brought_rows(brought: Sequence[BroughtPicture], typed: Mapping[str, str]) -> list[BroughtRow]:
@@ -301,7 +305,7 @@ def _brought_rows(brought: Sequence[BroughtPicture], typed: Mapping[str, str]) -
 
 
 def _captions(count: int, form: Mapping[str, str]) -> list[str]:
-    """Returns the captions in a form for so many pictures."""
+    """Returns the captions in a form for this number of pictures."""
     return [form.get(f"caption-{number}", "") for number in range(1, count + 1)]
 
 
@@ -339,7 +343,7 @@ class _WritingRoutes(CampaignRoutes):
         limits = {
             "max_files": MOST_BROUGHT,
             "max_fields": _MOST_FIELDS,
-            "max_part_size": 4 * _MOST_VALUE,
+            "max_part_size": 4 * _MOST_VALUE,  # A character has at most four bytes.
         }
         typed: dict[str, str] = {}
         files: list[_File] = []
@@ -358,8 +362,8 @@ class _WritingRoutes(CampaignRoutes):
         linked = await self._linked_picture(campaign, seat, typed)
 
         def act(seat: Seat) -> str | None:
-            has_brought = seat.end is None and self._bring(seat, typed, files, linked)
-            if has_brought and typed.get("act") == "bring":
+            self._bring(seat, typed, files, linked)
+            if seat.end is None and typed.get("act") == "bring":
                 return None
             try:
                 return self.pages.do(seat, typed)
@@ -390,11 +394,14 @@ class _WritingRoutes(CampaignRoutes):
         typed: dict[str, str],
         files: Sequence[_File],
         linked: bytes | VoterError | None,
-    ) -> bool:
-        """Stores the pictures of a form, and returns whether it brought any. Raises DraftError for the other files.
+    ) -> None:
+        """Stores the pictures of a form, unless the seat has ended.
 
+        Raises DraftError for those that are refused, once the others are stored.
         `linked`: as `_linked_picture` returns it. The link of a stored picture is removed from `typed`.
         """
+        if seat.end is not None:
+            return
         token = typed.get("piece", "")
         problems = []
         if isinstance(linked, VoterError):
@@ -412,8 +419,8 @@ class _WritingRoutes(CampaignRoutes):
             except VoterError as error:
                 problems.append(f"{link[:80]}: {translated(error)}")
         if problems:
+            # The problems are translated already, so they are a value and not a sentence to translate.
             raise DraftError("{}", " ".join(problems))
-        return bool(files or linked or typed.get("act") == "bring")
 
     def go_to_seat(self, campaign: str = "", seat: str = "") -> Response:
         """Redirects a person who opens the address of a sent form to their seat."""

@@ -74,7 +74,10 @@ def rotations(question: ChoiceQuestion) -> tuple[ChoiceQuestion, ...]:
 def missing_passes(
     questions: Mapping[int, ChoiceQuestion], answered: Sequence[ChoiceQuestion]
 ) -> Iterator[ChoiceQuestion]:
-    """Yields the missing passes of questions with some passes, if the question file has only base rows."""
+    """Yields the passes after the base row that answered questions lack.
+
+    Yields nothing if the question file has passes, which then decide, or if the answers have none.
+    """
     if not is_circular(answered) or is_circular(questions.values()):
         return
     for base, missing in _missing_numbers(_by_base(answered, attrgetter("index"))).items():
@@ -104,7 +107,7 @@ def circles(
         )
     all_circles = []
     for base, passes in sorted(by_base.items()):
-        numbers = tuple(sorted({*missing_numbers.get(base, ())}))
+        numbers = tuple(sorted(set(missing_numbers.get(base, ()))))
         results = [row.right for row in passes]
         is_settled = undecided_wrong and None in results
         outcome = _outcome(results, is_incomplete=bool(numbers) and not is_settled)
@@ -131,25 +134,25 @@ def _missing_numbers(
 ) -> Mapping[int, set[int]]:
     """Numbers of each question's missing passes, as far as the existing passes show them.
 
-    Questions with options that do not rotate all have the same number of passes, by their number of options: the
-    largest that occurs.
+    If the options of questions do not rotate, those with equally many options have equally many passes. Their number is
+    the largest that occurs.
     """
     missing = {}
-    unrotated: dict[int, set[int]] = {}
+    present_unrotated: dict[int, set[int]] = {}
     most_passes: dict[int, int] = {}
     for base, passes in questions.items():
         numbers = _missing_in_rotation(passes)
         if numbers is not None:
             missing[base] = numbers
             continue
-        missing[base] = set()
-        unrotated[base] = {question.index // PASS for question in passes}
-        options = len(passes[0].options)
-        passes_shown = min(max(unrotated[base]) + 1, MOST_PASSES)
-        most_passes[options] = max(most_passes.get(options, 0), passes_shown)
-    for base, present in unrotated.items():
-        options = len(questions[base][0].options)
-        missing[base] = set(range(most_passes[options])) - present
+        missing[base] = set()  # Keeps the order of questions until the largest number is known.
+        present_unrotated[base] = {question.index // PASS for question in passes}
+        option_count = len(passes[0].options)
+        passes_shown = min(max(present_unrotated[base]) + 1, MOST_PASSES)
+        most_passes[option_count] = max(most_passes.get(option_count, 0), passes_shown)
+    for base, present in present_unrotated.items():
+        option_count = len(questions[base][0].options)
+        missing[base] = set(range(most_passes[option_count])) - present
     return missing
 
 
@@ -159,15 +162,16 @@ def _missing_in_rotation(passes: Sequence[ChoiceQuestion]) -> set[int] | None:
         return set()
     present = {question.index // PASS for question in passes}
     texts = [_options(question) for question in passes]
-    for rotating in range(len(texts[0]), 0, -1):
-        head = texts[0][:rotating]
-        tail = texts[0][rotating:]
-        turn = [[*head[shift:], *head[:shift], *tail] for shift in range(rotating)]
+    for rotating_count in range(len(texts[0]), 0, -1):
+        head = texts[0][:rotating_count]
+        tail = texts[0][rotating_count:]
+        turn = [[*head[shift:], *head[:shift], *tail] for shift in range(rotating_count)]
         if all(options in turn for options in texts):
-            is_full_turn = len(present) >= rotating and all(options in texts for options in turn)
+            has_enough = len(present) >= rotating_count
+            is_full_turn = has_enough and all(options in texts for options in turn)
             if is_full_turn:  # nothing is missing, whatever numbers the passes have
                 return set()
-            return set(range(rotating)) - present
+            return set(range(rotating_count)) - present
     return None
 
 
@@ -175,7 +179,9 @@ def _options(question: ChoiceQuestion) -> list[str]:
     return [plain_option(text) for text in question.options.values()]
 
 
-def gaps(circles: Sequence[Circle], unscored: Iterable[ChoiceQuestion] = ()) -> tuple[Problem, ...]:
+def gaps(
+    question_circles: Sequence[Circle], unscored: Iterable[ChoiceQuestion] = ()
+) -> tuple[Problem, ...]:
     """Problems, one per question, that prevent a file's scoring as circular.
 
     `unscored` passes are in the file, but have no right answer that can be used.
@@ -185,12 +191,12 @@ def gaps(circles: Sequence[Circle], unscored: Iterable[ChoiceQuestion] = ()) -> 
     )
     return tuple(
         Problem(
-            circle.question.row,
-            circle.index,
-            _gap(circle, unscored_numbers.get(circle.index, ())),
-            "circular",
+            row=circle.question.row,
+            index=circle.index,
+            text=_gap(circle, unscored_numbers.get(circle.index, ())),
+            blocks="circular",
         )
-        for circle in circles
+        for circle in question_circles
         if circle.outcome == "incomplete"
     )
 
@@ -218,26 +224,28 @@ def missing_bases(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
     """Problems of questions with passes but no base row: vanilla cannot count them."""
     text = "Question {0} has passes and no base row. Add the row with index {0}."
     return tuple(
-        Problem(first.row, base, text.format(base), "nothing")
-        for base, (first, *_) in _by_base(questions, attrgetter("index")).items()
-        if first.index >= PASS
+        Problem(row=passes[0].row, index=base, text=text.format(base), blocks="nothing")
+        for base, passes in _by_base(questions, attrgetter("index")).items()
+        if passes[0].index >= PASS
     )
 
 
 def rotation_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
-    """Problems of passes with options other than the base row's in another order, or with another answer."""
+    """Problems of passes whose options aren't those of the base row in some order, or whose answer is another."""
     problems = []
     for base, (first, *others) in _by_base(questions, attrgetter("index")).items():
         for question in others:
             if mismatch := _mismatch(first, question):
                 number = question.index // PASS
                 text = f"Pass {number} of question {base}: {mismatch}. Take both rows from one question file."
-                problems.append(Problem(question.row, question.index, text, "circular"))
+                problems.append(
+                    Problem(row=question.row, index=question.index, text=text, blocks="circular")
+                )
     return tuple(problems)
 
 
 def _mismatch(first: ChoiceQuestion, other: ChoiceQuestion) -> str:
-    """The reason why a pass is not the same question as the first pass; "" if it is the same."""
+    """The reason why a row can't be a pass of the same question as the first pass; "" if it can."""
     if other.index // PASS >= MOST_PASSES:
         return f"a question has at most {MOST_PASSES} passes, one for each letter"
     texts = _options(first)

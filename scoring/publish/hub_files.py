@@ -27,28 +27,28 @@ class PublishError(ValueError):
 def hub_score(report: AnyReport, url: str) -> HubScore:
     """Returns a report's score for the Hub, with the report's public address. Raises PublishError."""
     stopping = stopping_refusals(refusals(report), "hub")
-    edition = edition_of(report)
+    hub_benchmark = edition_of(report)
     head = benchmark_of(report).headline(report)
-    if stopping or edition is None or head is None or head.mean is None:
+    if stopping or hub_benchmark is None or head is None or head.mean is None:
         raise PublishError(stopping[0].reason if stopping else "It has no score.")
     if not is_open(url):
         raise PublishError(NOBODY_ELSE)
     return HubScore(
-        edition=edition.edition,
+        edition=hub_benchmark.edition,
         protocol=report.protocol,
-        name=edition.name,
-        dataset=edition.dataset,
-        task=edition.task,
-        metric=f"{edition.benchmark}.{edition.metric}",
+        name=hub_benchmark.name,
+        dataset=hub_benchmark.dataset,
+        task=hub_benchmark.task,
+        metric=f"{hub_benchmark.benchmark}.{hub_benchmark.metric}",
         figure=head.name,
         value=round(head.mean, _PLACES),
-        notes=notes(report, edition, head),
+        notes=notes(report, hub_benchmark, head),
         date=f"{scored_at(report):%Y-%m-%d}",
         url=url,
     )
 
 
-def notes(report: AnyReport, edition: HubBenchmark, head: ScoreLine) -> str:
+def notes(report: AnyReport, hub_benchmark: HubBenchmark, head: ScoreLine) -> str:
     """Returns how a score came about: "paper protocol; judge gpt-4, 3 runs; n 218; 95% 30.5-42.0"."""
     judged = [f"judge {judge_name(report.judge)}"] if report.judge else []
     if isinstance(report, Report):
@@ -61,7 +61,8 @@ def notes(report: AnyReport, edition: HubBenchmark, head: ScoreLine) -> str:
         parts.append(f"{head.unscored:,} unscored")
     if head.low is not None and head.high is not None:
         parts.append(f"95% {head.low:{head.form}}-{head.high:{head.form}}")
-    if edition.metric != "score" and edition.highest == 100:
+    # A metric named score counts points, up to 100 too.
+    if hub_benchmark.metric != "score" and hub_benchmark.highest == 100:
         parts.append("in percent")
     return "; ".join(filter(None, parts))
 
@@ -79,15 +80,15 @@ def judge_name(judge: JudgeStamp) -> str:
 
 
 def is_open(url: str) -> bool:
-    """Whether others may be able to open an address: it is on no loopback or private network."""
+    """Whether others may be able to open an address: by its number or name it is on no private network."""
     try:
         host = (urlsplit(url).hostname or "").rstrip(".")
     except ValueError:
         return False
-    end = host.rpartition(".")[2]
-    if ":" in host or end[:1].isdigit():
+    last_label = host.rpartition(".")[2]
+    if ":" in host or last_label[:1].isdigit():
         try:
             return is_public(host)
         except ValueError:  # numbers in a form that only some programs take for an address
             return False
-    return "." in host and end not in _OWN_NETWORKS
+    return "." in host and last_label not in _OWN_NETWORKS

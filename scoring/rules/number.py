@@ -36,6 +36,7 @@ _UNREAD_IN_KIT = ("", "0", "0.0", "-0.0")
 """Numbers that VLMEvalKit treats as no reading, and leaves to its judge."""
 _MAYBE_SHARE = "a number in percent that may be a share"
 _NO_VALUE = "no formula that has a value"
+"""_MAYBE_SHARE, _NO_VALUE: reasons why a reading has no score."""
 _LONGEST = 80
 """Characters of the longest text that is read as a number."""
 
@@ -68,7 +69,8 @@ class NumberRule(JudgedKind):
 
     @property
     def truth_reasons(self) -> frozenset[str]:
-        return frozenset((_NO_VALUE if self.as_ == "formula" else _MAYBE_SHARE,))
+        reason = _NO_VALUE if self.as_ == "formula" else _MAYBE_SHARE
+        return frozenset((reason,))
 
     def protocols(self) -> frozenset[RuleProtocol]:
         if self.as_ == "formula":
@@ -80,14 +82,15 @@ class NumberRule(JudgedKind):
         if protocol == "strict":
             short = short_answer(answer, (truth,))
             if short.problem:
-                return unread_reading(protocol, short.problem, short.is_open)
+                return unread_reading(protocol, short.problem, is_open=short.is_open)
             return self._strict_reading(item, short.text, truth)
         if protocol == "lmms-eval":
             return self._lmms_reading_without_judge(item, answer, truth)
+        # VLMEvalKit's judge gets what its rule doesn't find equal, and every 0, which its rule takes for no reading.
         reading = self._kit_reading(answer, truth)
         unread_texts = ("",) if self.as_ == "formula" else _UNREAD_IN_KIT
         if reading.score == 0 or reading.read in unread_texts:
-            return unread_reading(protocol, "not equal to the truth", True)
+            return unread_reading(protocol, "not equal to the truth", is_open=True)
         return reading
 
     def wrong_truth(self, item: Item) -> str:
@@ -112,11 +115,11 @@ class NumberRule(JudgedKind):
             return Reading(None, "", "the right answer isn't a number")
         number = _one_number(text)
         if number is None:
-            return unread_reading("strict", "not one number", True)
+            return unread_reading("strict", "not one number", is_open=True)
         places = 0 if self.as_ == "integer" else self._counted_places(item, truth)
         is_right = is_equal(number, right, places)
         if is_right is None:
-            return unread_reading("strict", _MAYBE_SHARE, True)
+            return unread_reading("strict", _MAYBE_SHARE, is_open=True)
         return Reading(float(is_right), text.strip()[:200], "the number")
 
     def _counted_places(self, item: Item, truth: str) -> int:
@@ -133,23 +136,23 @@ class NumberRule(JudgedKind):
         return int(places)
 
     def _kit_reading(self, text: str, truth: str) -> Reading:
-        """VLMEvalKit's comparison: Python's number of the text must equal that of the truth; formulas may be text."""
+        """VLMEvalKit's comparison of Python's numbers of text and truth, which must be equal, or of two formulas."""
         if self.as_ == "formula":
             is_right = is_equal_in_kit(text, truth)
             return Reading(float(is_right), text.strip()[:200], "equal text or value")
-        number = _python_number(text, self._form(truth))
+        number = _python_number(text, self._number_form(truth))
         if number is None:
             return unread_reading("vlmevalkit", "no number of this form")
-        is_right = number == _python_number(truth, self._form(truth))
+        is_right = number == _python_number(truth, self._number_form(truth))
         return Reading(float(is_right), str(number), "the number")
 
     def _lmms_reading_without_judge(self, item: Item, answer: str, truth: str) -> Reading:
-        """lmms-eval's two shortcuts; all other answers go to its judge."""
+        """lmms-eval's reading of an empty answer, and of a number; all other answers go to its judge."""
         if not answer:
             return unread_reading("lmms-eval", "empty answer")
-        number = _python_number(answer, self._form(truth))
+        number = _python_number(answer, self._number_form(truth))
         if number is None:
-            return unread_reading("lmms-eval", "no number of this form", True)
+            return unread_reading("lmms-eval", "no number of this form", is_open=True)
         return self._lmms_reading(item, str(number), truth)
 
     def _lmms_reading(self, item: Item, text: str, truth: str) -> Reading:
@@ -158,7 +161,7 @@ class NumberRule(JudgedKind):
         if number is None:
             return unread_reading("lmms-eval", "no number")
         try:
-            if self._form(truth) == "integer":
+            if self._number_form(truth) == "integer":
                 number_text = str(int(number))
             else:
                 number_text = str(round(number, self._places_in_cell(item)))
@@ -166,7 +169,7 @@ class NumberRule(JudgedKind):
             return unread_reading("lmms-eval", "no finite number")
         return Reading(float(number_text == truth.strip()), number_text, "the number as text")
 
-    def _form(self, truth: str) -> NumberForm:
+    def _number_form(self, truth: str) -> NumberForm:
         """The form of the number: the rule's, else that of the truth."""
         if self.as_:
             return self.as_
@@ -174,7 +177,7 @@ class NumberRule(JudgedKind):
 
 
 def _python_number(text: str, form: NumberForm) -> int | float | None:
-    """Python's number of a text; None if it is not a number of this form."""
+    """Python's number of a text; None if it is not a number of this form, an integer or a float."""
     try:
         return int(text) if form == "integer" else float(text)
     except ValueError:
@@ -201,13 +204,13 @@ def _formula_reading(text: str, truth: str) -> Reading:
     computed = formula_value(formula)
     expected = formula_value(true_formula)
     if computed is None or expected is None:
-        return unread_reading("strict", _NO_VALUE, True)
+        return unread_reading("strict", _NO_VALUE, is_open=True)
     is_near = abs(computed - expected) <= max(_NEAR * min(1.0, abs(expected)), _ROUNDING)
     return Reading(float(is_near), formula[:200], "the value of the formula")
 
 
 def _without_name(text: str) -> str:
-    """A formula without the name before it and the full stop after it: "x = 3." is "3"."""
+    """A formula in lower case, without the name before it, dollars and a full stop after it: "X = $3$." is "3"."""
     return _NAME_BEFORE.sub("", text.lower()).strip().removesuffix(".").strip(" $")
 
 
@@ -225,11 +228,17 @@ def read_number(text: str) -> Number | None:
     """The number that is the whole text, in digits or words, with or without a unit; None for another text."""
     if len(text) > _LONGEST:
         return None
-    plain = normalized_text(text).lower().strip().removesuffix(".")
-    plain = _TIMES_TEN.sub(r"e\1", plain, count=1)
+    plain = _plain_text(text)
     if _SCIENTIFIC.fullmatch(plain):
-        return Number(frozenset((Fraction(plain),)), "", 0, 0, len(plain))
+        values = frozenset((Fraction(plain),))
+        return Number(values=values, unit="", start=0, body=0, end=len(plain))
     return text_as_number(plain)
+
+
+def _plain_text(text: str) -> str:
+    """A text in lower case, with an exponent as in "1.5e-3"."""
+    plain = normalized_text(text).lower().strip().removesuffix(".")
+    return _TIMES_TEN.sub(r"e\1", plain, count=1)
 
 
 def plain_number(text: str) -> Fraction | None:
@@ -242,15 +251,20 @@ def plain_number(text: str) -> Fraction | None:
 
 
 def decimal_places(truth: str) -> int:
-    """The number of decimal places in a text."""
+    """The number of decimal places in a text; "1.5e-3" has the four of 0.0015."""
     match = _DECIMALS.search(truth)
-    return len(match[1]) if match else 0
+    places = len(match[1]) if match else 0
+    plain = _plain_text(truth)
+    if not _SCIENTIFIC.fullmatch(plain):
+        return places
+    _, _, exponent = plain.partition("e")
+    return places + max(0, -int(exponent))
 
 
 def is_equal(number: Number, right: Number, places: int) -> bool | None:
     """Whether a number is right after rounding; None for "5%" if 5 is right: it may be the share 0.05.
 
-    Both have one value. A unit counts only if both have one.
+    Both have one value. A percent sign counts alone, another unit only if both have one.
     """
     [value] = number.values
     [right_value] = right.values
@@ -266,7 +280,7 @@ def is_equal(number: Number, right: Number, places: int) -> bool | None:
 
 
 def _rounds_to(number: Fraction, right: Fraction, places: int) -> bool:
-    """Whether two numbers are equal when rounded to these places, halves away from 0; integers must be equal."""
+    """Whether two numbers are equal when rounded to these places, halves away from 0; for 0 places, as they are."""
     if places == 0:
         return number == right
     return _rounded(number, places) == _rounded(right, places)

@@ -37,7 +37,7 @@ class TextRule(JudgedKind):
     compare: Compare = "equal"
     fold: Fold = "case"
     """Ignored differences: capitals and outer blanks (`case`), all blanks (`spaces`), those of the VQA evaluation
-    (`vqa`), or only outer blanks (`none`)."""
+    (`vqa`), or only outer blanks (`none`). Outside the toolkits, `case` also ignores full stops at the end."""
     as_: Literal["text", "list"] = Field(default="text", alias="as")
     """Whether a list in the column of truths is several right answers, or a right answer that is a list (MathVista)."""
     notes: ClassVar[Mapping[RuleProtocol, str]] = {
@@ -67,7 +67,8 @@ class TextRule(JudgedKind):
         if protocol == "strict":
             short = short_answer(answer, accepted_answers(truth))
             if short.problem:
-                return unread_reading(protocol, short.problem, short.is_open and self.as_ == "list")
+                is_open = short.is_open and self.as_ == "list"
+                return unread_reading(protocol, short.problem, is_open=is_open)
             answer = short.text
         if self.as_ == "list":
             return self._list_reading(answer, truth, protocol)
@@ -79,19 +80,23 @@ class TextRule(JudgedKind):
             if not truths:
                 return 0.0
             return consensus_accuracy(text, truths, as_kit=protocol in TOOLKITS)
-        folded_text = self._fold(text, protocol)
+        folded_text = self._folded(text, protocol)
         if protocol == "lmms-eval" and self.compare == "equal":
             folded_text = folded_text.rstrip(".")
-        right = [self._fold(truth, protocol) for truth in truths]
+        right = [self._folded(truth, protocol) for truth in truths]
         if self.compare == "equal":
             return float(folded_text in right)
-        if protocol not in TOOLKITS and self.fold != "spaces":
-            return float(any(truth and has_words(folded_text, truth) for truth in right))
-        return float(any(truth in folded_text for truth in right))
+        if protocol in TOOLKITS:
+            return float(any(truth in folded_text for truth in right))
+        # An empty text is part of any text, and a text without blanks has no words.
+        if self.fold == "spaces":
+            return float(any(truth and truth in folded_text for truth in right))
+        return float(any(truth and has_words(folded_text, truth) for truth in right))
 
-    def _fold(self, text: str, protocol: RuleProtocol) -> str:
+    def _folded(self, text: str, protocol: RuleProtocol) -> str:
         if protocol not in TOOLKITS:
             return _FOLDS[self.fold](text)
+        # As the toolkits compare OCRBench's texts.
         if self.compare == "contains":
             if protocol == "lmms-eval" and self.fold == "case":
                 text = text.translate(_WIDE)
@@ -103,13 +108,13 @@ class TextRule(JudgedKind):
         if protocol == "vlmevalkit":
             return unread_reading(protocol, "the toolkit matches no list")
         if protocol == "lmms-eval":
-            return unread_reading(protocol, "left to the judge", bool(answer))
+            return unread_reading(protocol, "left to the judge", is_open=bool(answer))
         members = listed_texts(answer)
         if members is None:
-            return unread_reading(protocol, "no list", True)
-        is_equal = [*map(_comparable_member, members)] == [
-            *map(_comparable_member, accepted_answers(truth))
-        ]
+            return unread_reading(protocol, "no list", is_open=True)
+        comparable = [_comparable_member(member) for member in members]
+        right = [_comparable_member(member) for member in accepted_answers(truth)]
+        is_equal = comparable == right
         return Reading(float(is_equal), answer[:200], "the list")
 
     def copied_reading(self, item: Item, copied: str, protocol: RuleProtocol) -> Reading:
@@ -127,8 +132,11 @@ def has_words(text: str, words: str) -> bool:
     place = text.find(words)
     while place >= 0:
         end = place + len(words)
-        starts_inside = _is_joined(text[place - 1 : place], words[0])
-        ends_inside = _is_joined(words[-1], text[end : end + 1])
+        before = text[place - 1 : place]
+        after = text[end : end + 1]
+        # At either end of the text, the neighbour is empty and joins nothing.
+        starts_inside = _is_joined(before, words[0])
+        ends_inside = _is_joined(words[-1], after)
         if not starts_inside and not ends_inside:
             return True
         place = text.find(words, place + 1)
@@ -152,8 +160,8 @@ def _comparable_member(text: str) -> object:
 
 
 def folded_case(text: str) -> str:
-    """A text without capitals, runs of blanks, and a full stop at its end, which don't count in a short answer."""
-    return folded(text).casefold().strip(" .")
+    """A text without capitals, runs of blanks, and full stops at its end, which don't count in a short answer."""
+    return folded(text).casefold().rstrip(" .")
 
 
 _FOLDS: Mapping[Fold, Callable[[str], str]] = {

@@ -18,9 +18,7 @@ SHOWS: Mapping[str, Callable[[Row], bool]] = {
     "all questions": lambda row: True,
     "unscored": lambda row: row.answered and len(_scores(row)) < len(row.grades),
     "flagged": lambda row: bool(flags_of(row)),
-    "runs disagree": lambda row: (
-        max(_scores(row), default=0.0) - min(_scores(row), default=0.0) >= DISAGREEMENT
-    ),
+    "runs disagree": lambda row: _spread(row) >= DISAGREEMENT,
     "below 0.5": lambda row: bool(_scores(row)) and fmean(_scores(row)) < 0.5,
     "not from the model": lambda row: bool(row.no_answer),
     "no prediction": lambda row: not row.answered,
@@ -49,11 +47,13 @@ def _capabilities(report: Report) -> list[Choice]:
 
 
 QUESTIONS = AnswerList(
-    "report.every_question",
-    SHOWS,
-    lambda report, chosen: list_questions(report, chosen.show, chosen.group, chosen.page),
-    "report.capability",
-    _capabilities,
+    title="report.every_question",
+    shows=SHOWS,
+    list_page=lambda report, chosen: list_questions(
+        report, chosen.show, chosen.group, chosen.page
+    ),
+    group="report.capability",
+    groups=_capabilities,
 )
 
 
@@ -69,15 +69,28 @@ def _scores(row: Row) -> list[float]:
     return [grade.score for grade in row.grades if grade.score is not None]
 
 
+def _spread(row: Row) -> float:
+    """Returns the difference between the best and the worst score; 0 without scores."""
+    scores = _scores(row)
+    difference = max(scores, default=0.0) - min(scores, default=0.0)
+    # 0.7 - 0.5 is a little less than 0.2.
+    return round(difference, 9)
+
+
 def _question_html(row: Row) -> str:
-    scores = " ".join(_score_text(grade, "–") for grade in row.grades) or "–"
-    grades = [
+    scores_text = " ".join(_score_text(grade, "–") for grade in row.grades) or "–"
+    grades_html = [
         TEMPLATE.grade(_score_text(grade, t("report.unscored")), grade.reason, grade.replies)
         for grade in row.grades
     ]
-    groups = [translated(capability_words(group)) for group in row.question.groups]
+    group_words = [translated(capability_words(group)) for group in row.question.groups]
     return TEMPLATE.item(
-        row, truth_words(row.question.truth), groups, flags_of(row), scores, grades
+        row,
+        truth_words(row.question.truth),
+        group_words,
+        flags_of(row),
+        scores_text,
+        grades_html,
     )
 
 
