@@ -1,7 +1,7 @@
-"""Database clock: timestamps that never go back, even if the system clock does.
+"""Database clock: timestamps that go back by a second at most, even if the system clock goes back further.
 
 Servers that share a database share its clock. If the system clock is set back, the database clock continues from the
-last stored time.
+last stored time, which is up to a second old.
 """
 
 import logging
@@ -39,7 +39,10 @@ UNDO_SECONDS = 3
 UNDO_GRACE_SECONDS = 2
 """Further seconds for slow networks."""
 FINAL_SECONDS = UNDO_SECONDS + UNDO_GRACE_SECONDS + 2
-"""Age in seconds at which a choice is final."""
+"""Age in seconds at which a choice is final.
+
+Two more than an undo may take, so that the last undo is stored by then.
+"""
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +62,7 @@ class MachineTime(FunctionElement):
 compiles(MachineTime, "postgresql")(
     lambda element, compiler, **_: "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)"
 )
-# defined in `database.py`
+# `database.py` defines the SQL function machine_time.
 compiles(MachineTime, "sqlite")(lambda element, compiler, **_: "machine_time()")
 
 _READING = select(MachineTime().label("machine"), CLOCK.c.seen, CLOCK.c.ahead)
@@ -88,7 +91,7 @@ def tick(connection: Connection) -> int:
 
 
 def present(connection: Connection) -> datetime:
-    """Returns the database time of `tick` as a datetime, which is the same for all servers of one database."""
+    """Returns the database time of `tick` as a datetime. All servers of one database have the same time."""
     return EPOCH + timedelta(microseconds=tick(connection))
 
 

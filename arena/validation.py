@@ -20,10 +20,12 @@ def must_be(
     """
 
     def check(value: Any, parse: Callable[[Any], Any]) -> Any:
+        # A value of the wrong type (pydantic's ValidationError is a ValueError) fails like one that breaks the rule.
         with suppress(ValueError):
             parsed = parse(value)
             if holds(parsed):
                 return parsed
+        # `one_line` writes only the key before the first message, but key and value before the second.
         if hidden:
             raise _HiddenError(
                 f"must be {expected}. Its value isn't shown, since it may hold {hidden}."
@@ -46,16 +48,17 @@ def number(least: float, most: float) -> WrapValidator:
 def one_line(error: ValidationError, unknown: str = "isn't a known key. Delete it.") -> str:
     """Returns the first error as one line with table and key; `unknown` is what is said of an unknown key.
 
-    Raise it `from None`, since pydantic's text has values.
+    Raise the exception with this line `from None`, since pydantic's text has values.
     """
     first_error = error.errors(include_url=False)[0]
     location = first_error["loc"]
     kind = first_error["type"]
     names = [part for part in location if isinstance(part, str)]
     key = names[-1] if names else ""
+    # A key in a table has the location (table, key). Between them may be pydantic's name for the kind of table. The
+    # location of a key in a list of tables also has a number.
     is_in_table = len(names) > 1 and len(names) == len(location)
     if is_in_table:
-        # the table's name; names between it and the key are pydantic's, for the kind of table
         key = f"{names[0]}.{key}"
     cause = first_error.get("ctx", {}).get("error", "")
     if kind == "missing":

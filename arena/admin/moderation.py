@@ -35,13 +35,13 @@ SEEN_IMAGE = Table(
     Column("image_id", ForeignKey("own_image.id"), primary_key=True),
     Column("seen_at", Moment, nullable=False),
 )
-"""Images that an operator has reviewed and kept."""
+"""Images that an operator has reviewed: seen and kept are one here. `own_image.kept` is the visitor's consent."""
 JOB = table("job", column("slug"), column("published"), column("withdrawn"))
 """A table of `scoring`, which is not imported here; `withdrawn` is the reason given to a withdrawn report's owner."""
 MOST_REASON = 300
-"""Letters of the reason."""
+"""Most characters of a reason."""
 _IS_STORED = OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
-"""The condition of uploads: images that are stored permanently."""
+"""The SQL condition of an upload: an image that is stored permanently."""
 _MOST_ADDRESS = 500
 _MOST_UPLOADS = 24
 
@@ -75,18 +75,19 @@ class Uploads(NamedTuple):
 
 def hide(connection: Connection, key: str) -> bool:
     """Hides the item of a key; returns whether it was visible before. Raises AdminCommandError."""
-    item = _lock_item(connection, key)
-    if connection.scalar(select(HIDDEN_ITEM.c.item_id).where(HIDDEN_ITEM.c.item_id == item)):
+    item_id = _lock_item(connection, key)
+    if connection.scalar(select(HIDDEN_ITEM.c.item_id).where(HIDDEN_ITEM.c.item_id == item_id)):
         return False
-    connection.execute(insert(HIDDEN_ITEM).values(item_id=item, hidden_at=now()))
+    connection.execute(insert(HIDDEN_ITEM).values(item_id=item_id, hidden_at=now()))
     bump_counter(connection, BANK_VERSION)
     return True
 
 
 def show(connection: Connection, key: str) -> bool:
     """Shows a hidden item again; returns whether it was hidden before. Raises AdminCommandError."""
-    item = _lock_item(connection, key)
-    result = connection.execute(delete(HIDDEN_ITEM).where(HIDDEN_ITEM.c.item_id == item))
+    item_id = _lock_item(connection, key)
+    result = connection.execute(delete(HIDDEN_ITEM).where(HIDDEN_ITEM.c.item_id == item_id))
+    # Needless if nothing was hidden, and harmless: the bank is read once more.
     bump_counter(connection, BANK_VERSION)
     return result.rowcount > 0
 
@@ -100,6 +101,7 @@ def hidden_items(connection: Connection) -> tuple[HiddenItem, ...]:
 
 def find_items(bank: Bank, wanted: str) -> list[Item]:
     """Returns the visible items for a key, a link with a key, or words of the instruction."""
+    # What isn't a link has no "/item/", and stays whole.
     key = unquote(wanted.rpartition("/item/")[2]).strip()
     match = bank.by_key(key)
     if match is not None:
@@ -183,11 +185,14 @@ def withdraw(connection: Connection, slug: str, reason: str) -> bool:
 
 
 def _lock_item(connection: Connection, key: str) -> int:
-    """Locks the bank until the transaction ends; returns the id of an item. Raises AdminCommandError."""
+    """Locks the bank until the transaction ends; returns the id of an item. Raises AdminCommandError.
+
+    All that change the bank take their turn at SOURCE.
+    """
     take_turn(connection, SOURCE)
-    item = connection.scalar(select(ITEM.c.id).where(ITEM.c.key == key))
-    if item is None:
+    item_id = connection.scalar(select(ITEM.c.id).where(ITEM.c.key == key))
+    if item_id is None:
         raise AdminCommandError(
             f"No item has the key {key[:40]!r}. The key is the part after /item/ in the item's link."
         )
-    return item
+    return item_id

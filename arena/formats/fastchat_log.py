@@ -15,8 +15,8 @@ _TYPES: dict[str, Winner] = {
     "bothbad_vote": "both_bad",
     "bothbadvote": "both_bad",
 }
-_REVEALED = re.compile(r"(?:<h3>|### )?Model [AB](?:: (.*?))?(?:</h3>)?\n?", re.DOTALL)
-"""A name on the page after the vote, in older logs as HTML; without one, the side's label in a blind battle."""
+_HEADING = re.compile(r"(?:<h3>|### )?Model [AB](?:: (.*?))?(?:</h3>)?\n?", re.DOTALL)
+"""The page's heading of a side, in older logs as HTML. Group 1 is the model's name, which a blind battle hides."""
 
 
 def _vote(row: Row) -> Vote | SkippedRow:
@@ -32,13 +32,15 @@ def _vote(row: Row) -> Vote | SkippedRow:
         state.get("model_name") or name for state, name in zip(states, page_names, strict=True)
     ]
     is_blind = not any(page_names)
-    is_half_blind = not is_blind and "" in page_names
-    if is_half_blind or (not is_blind and true_names != page_names):
+    if not is_blind and ("" in page_names or true_names != page_names):
         return SkippedRow("the names on the page are not those behind it")
     question = _question(states[0])
+    # As cells of "models", so that an error names this column.
     model_a, model_b = (cells.name({"models": name}, "models") for name in true_names)
     # Questions and answers alternate, and the last question may have none.
     turns = (len(_messages(states[0])) + 1) // 2
+    # A row without a question doesn't say how many images it had.
+    image_count = len(question.images) if question.text else None
     return Vote(
         model_a=model_a,
         model_b=model_b,
@@ -47,7 +49,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
         voter=cells.text(row, "ip"),
         time=cells.moment(row, "tstamp"),
         turns=turns or None,
-        images=len(question.images) if question.text else None,
+        images=image_count,
         conversation=cells.text(states[0], "conv_id"),
         blind=is_blind,
         picture=cells.picture_of(question.text, question.images),
@@ -69,7 +71,7 @@ def _states(row: Row) -> list[dict[str, Any]]:
 
 
 def _models(row: Row) -> list[Any]:
-    """Returns the page's heading of each side; FastChat's cleaner skips null."""
+    """Returns the page's heading of each side; null stays, since `_vote` skips it as FastChat's cleaner does."""
     models = cells.pair(row, "models")
     if models is None or not all(isinstance(name, str | None) for name in models):
         raise RowsError(
@@ -81,8 +83,8 @@ def _models(row: Row) -> list[Any]:
 
 def _shown_name(name: str) -> str:
     """Returns the name on the page when the vote was cast, "" for none."""
-    revealed = _REVEALED.fullmatch(name)
-    return (revealed[1] or "") if revealed else name
+    heading = _HEADING.fullmatch(name)
+    return (heading[1] or "") if heading else name
 
 
 def _messages(state: dict[str, Any]) -> list[Any]:
@@ -105,7 +107,7 @@ def _question(state: dict[str, Any]) -> conversations.TurnCell:
 
 
 def _row(vote: Vote) -> dict[str, Any]:
-    # Of two spellings the first one is written.
+    # Of two spellings the first one is written: reversed, it comes last and replaces the other.
     spelling = {winner: kind for kind, winner in reversed(_TYPES.items())}
     names = [vote.model_a, vote.model_b]
     page_names = ["", ""] if vote.blind else names
@@ -130,6 +132,7 @@ def _losses(vote: Vote) -> list[str]:
 
 FASTCHAT_LOG = Format(
     name="fastchat-log",
+    # The first row may be a chat with one model, which has "model" and "state".
     fits=lambda columns: (
         {"tstamp", "type"} <= columns and bool({"models", "model", "states", "state"} & columns)
     ),

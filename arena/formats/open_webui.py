@@ -34,14 +34,17 @@ def _vote(row: Row) -> Vote | SkippedRow:
     if data.get("model_id") is None:
         return SkippedRow("the answer has no model")
     question = _question(row)
+    # A row without a question doesn't say how many images it had.
+    image_count = len(question.images) if question.text else None
     return Vote(
         model_a=cells.name(data, "model_id"),
+        # As a cell of its column, so that an error names the column.
         model_b=cells.name({"sibling_model_ids": siblings[0]}, "sibling_model_ids"),
         winner=winner,
         item=cells.item_of(question.text, question.images),
         voter=cells.text(row, "user_id"),
         time=cells.moment(row, "created_at"),
-        images=len(question.images) if question.text else None,
+        images=image_count,
         conversation=cells.text(row, "id"),
         blind=_record(row, "meta").get("arena") is True,
         picture=cells.picture_of(question.text, question.images),
@@ -49,7 +52,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
 
 
 def _siblings(data: Mapping[str, Any]) -> list[Any]:
-    """Returns the other models that answered; null means an answer of an unknown model."""
+    """Returns the other models that answered, without null, which is an answer of an unknown model."""
     return [
         sibling for sibling in cells.listed(data.get("sibling_model_ids")) if sibling is not None
     ]
@@ -65,6 +68,7 @@ def _record(row: Mapping[str, Any], *members: str) -> Mapping[str, Any]:
 
 def _messages(row: Row) -> Mapping[str, Any]:
     """Returns the chat's messages by their ids, at the time of the thumb."""
+    # The snapshot has the chat's row of the database, and that row has the chat.
     return _record(row, "snapshot", "chat", "chat", "history", "messages")
 
 

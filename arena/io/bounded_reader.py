@@ -2,8 +2,10 @@
 
 `tables.py` runs this file, as `bounded_reader.py READER ORDER < FILE`. READER is a file with a function `rows`, which
 yields row number and cells; they are written as lines of JSON, `[row, cells]`. ORDER is a JSON object: `memory` (bytes)
-and `seconds` (of CPU time) bound the process, `unpacked` the characters that it writes; the reader gets it too. An
-error with a `message`, the fields of `strict_json.RowsError`, is written as the last line. Any other error ends the
+and `seconds` (of CPU time) bound the process, `unpacked` the characters that it writes. The reader gets it too, with
+the other limits, the columns to `skip` and those `digested`, and this file's function as `digest`.
+
+An error with a `message`, the fields of `strict_json.RowsError`, is written as the last line. Any other error ends the
 process with a traceback that nobody sees; the parent process then raises an error of its own.
 """
 
@@ -28,11 +30,13 @@ DIGEST = "sha256:"
 
 
 def digest(cell: Any) -> str:
-    """Returns a short text or a number as it is, and of any other cell its sha256."""
+    """Returns a short text as it is, a number as text, "" for None, and of any other cell its sha256."""
     if isinstance(cell, str) and len(cell) <= SHORT and cell.isprintable():
         return cell
-    if cell is None or isinstance(cell, int | float):
-        return "" if cell is None else str(cell)
+    if cell is None:
+        return ""
+    if isinstance(cell, int | float):
+        return str(cell)
     whole = cell if isinstance(cell, bytes) else json.dumps(cell, default=str).encode("ascii")
     return f"{DIGEST}{hashlib.sha256(whole).hexdigest()[:32]}"
 
@@ -54,7 +58,8 @@ def main(reader: str, order: dict) -> None:
     bound_process(order["memory"], order["seconds"])
     remaining = order["unpacked"]
     try:
-        for row, cells in runpy.run_path(reader)["rows"]({**order, "digest": digest}):
+        read_rows = runpy.run_path(reader)["rows"]
+        for row, cells in read_rows({**order, "digest": digest}):
             line = json.dumps([row, cells], default=str)
             remaining -= len(line)
             if remaining < 0:

@@ -25,7 +25,7 @@ class ParquetError(ValueError):
 def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields each row's number, from 1, and its cells, without skipped columns, pictures and bytes that are no text.
 
-    `order` is that of `bounded_reader.py`. Raises ParquetError.
+    `order` is that of `bounded_reader.py`, whose function `digest` is a member. Raises ParquetError.
     """
     try:
         with pyarrow.parquet.ParquetFile(sys.stdin.buffer) as file:
@@ -52,7 +52,7 @@ def _check(file: pyarrow.parquet.ParquetFile, most_rows: int | None) -> None:
     names = [field.name for field in file.schema_arrow]
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
-        raise ParquetError("Two columns have this name. Rename one.", 1, repeated[0])
+        raise ParquetError("Two columns have this name. Rename one.", row=1, column=repeated[0])
 
 
 def _included_columns(file: pyarrow.parquet.ParquetFile, order: dict[str, Any]) -> list[str]:
@@ -84,7 +84,8 @@ def _is_long(metadata: Any, name: str) -> bool:
         group = metadata.row_group(group_number)
         for column_number in range(group.num_columns):
             column = group.column(column_number)
-            if column.path_in_schema == name:
+            # The parts of a column of lists or records have paths such as "image.list.element".
+            if column.path_in_schema == name or column.path_in_schema.startswith(f"{name}."):
                 size += column.total_uncompressed_size
     return size > _MOST_DIGESTED
 
@@ -97,22 +98,22 @@ def _has_pictures(field: Any) -> bool:
     return pyarrow.types.is_struct(kind) and "bytes" in [inner.name for inner in kind]
 
 
-def _plain_value(value: Any, row: int, column: str) -> Any:
+def _plain_value(value: Any, number: int, column: str) -> Any:
     """Returns a value with None for NaN, and UTF-8 bytes as text; other bytes stay as they are.
 
-    Raises ParquetError for an infinite number.
+    Raises ParquetError for an infinite number, with the row's number.
     """
     if isinstance(value, list):
-        return [_plain_value(inner, row, column) for inner in value]
+        return [_plain_value(inner, number, column) for inner in value]
     if isinstance(value, dict):
-        return {key: _plain_value(inner, row, column) for key, inner in value.items()}
+        return {key: _plain_value(inner, number, column) for key, inner in value.items()}
     if isinstance(value, bytes):
         with contextlib.suppress(UnicodeDecodeError):
             return value.decode("utf-8")
     if isinstance(value, float):
         if math.isinf(value):
             problem = "Expected a finite number, found an infinite one. Write null."
-            raise ParquetError(problem, row, column)
+            raise ParquetError(problem, number, column)
         if math.isnan(value):
             return None
     return value

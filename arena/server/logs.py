@@ -20,19 +20,24 @@ from arena.types import Secret
 HIDDEN = "[hidden]"
 _SHORTEST = 6
 """Fewest characters of a secret: redacting shorter ones would black out whole words."""
-_SHAPES = re.compile(
-    r"(?<![A-Za-z0-9])(?:sk|pk|rk|hf|ghp|gho|gsk|xai|nvapi|key)[-_][\w-]{8,}|AKIA[A-Z0-9]{16}|AIza[\w-]{30,}"
-    r"|(?<![\w-])(?=[\w-]{11,}+\.[\w-]{8,}+\.)[\w-]*?eyJ[\w-]{8,}\.[\w-]+\.[\w-]*|(?<=://)[^\s/?#@]+(?=@)"
-    r"|(?i:(?<=bearer )|(?<=stereoscope_voter=)|(?<=api_key=)|(?<=session_hash=)|(?<=token=))[^\s;&'\",]+",
-    re.ASCII,
-)
-"""Patterns of keys, cookies, sessions, and the user and password of a URL."""
+_KEY = r"(?<![A-Za-z0-9])(?:sk|pk|rk|hf|ghp|gho|gsk|xai|nvapi|key)[-_][\w-]{8,}|AKIA[A-Z0-9]{16}|AIza[\w-]{30,}"
+_WEB_TOKEN = r"(?<![\w-])(?=[\w-]{11,}+\.[\w-]{8,}+\.)[\w-]*?eyJ[\w-]{8,}\.[\w-]+\.[\w-]*"
+"""A JSON web token: three parts joined by points, the first with a JSON object in base64, which starts with "eyJ".
+
+The lookahead passes over a long word without points, in which searching for each "eyJ" would take quadratic time.
+"""
+_LOGIN_IN_URL = r"(?<=://)[^\s/?#@]+(?=@)"
+_NAMED_VALUE = r"(?i:(?<=bearer )|(?<=stereoscope_voter=)|(?<=api_key=)|(?<=session_hash=)|(?<=token=))[^\s;&'\",]+"
+_SHAPES = re.compile("|".join((_KEY, _WEB_TOKEN, _LOGIN_IN_URL, _NAMED_VALUE)), re.ASCII)
+"""Text that looks like a secret: keys, cookies, sessions, and the user and password of a URL."""
 _ADDRESS = re.compile(
     r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\w)|(?<![\w:])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f.]*){2,8}(?![\w:])"
 )
+"""Text that may be an IPv4 or IPv6 address, or a time such as 12:30:05; `_redacted` decides."""
 _MOST = 20_000
-"""Most characters of one record."""
+"""Most characters of a record's text, and of its error."""
 _MOST_LINES = 500
+"""Most lines of a traceback in one record."""
 
 
 class Redaction:
@@ -45,7 +50,7 @@ class Redaction:
         self._known = re.compile("|".join(map(re.escape, longest_first))) if spelt else None
 
     def clean(self, text: str) -> str:
-        """Returns the text without secrets and public addresses."""
+        """Returns the text without secrets and network addresses, except those of this machine itself."""
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
         return _ADDRESS.sub(_redacted, _SHAPES.sub(HIDDEN, text))
@@ -99,7 +104,7 @@ class _StderrLog(io.TextIOBase):
         return len(text)
 
     def _record_ended_by(self, line: str) -> str:
-        """Returns the record that a line completes, which may be empty; "" while a traceback goes on.
+        """Returns the record that a line completes; "" while a traceback goes on, and for an empty line.
 
         The lines of a traceback are indented, except its first and its last, which has the error and ends it.
         """

@@ -67,7 +67,7 @@ _COLUMNS = (
 class HiddenLine:
     """A score of at least `LEAST` answers: a `ScoreLine` without the answers that it was made of.
 
-    It has the digits that a page shows: more of them would tell which answers have which part of a score.
+    It is rounded as on a page: further digits could reveal the scores of single answers.
     """
 
     name: str
@@ -119,7 +119,7 @@ class HiddenNode:
     """A line with those of its groups that may be shown."""
 
     told: HiddenLine
-    """The line, under the name that stored reports have for it."""
+    """The line, as stored reports name it; `line` is the `ScoreLine` that it stands for."""
     children: tuple["HiddenNode", ...]
 
     @property
@@ -141,7 +141,7 @@ class HiddenTable:
 
 @dataclass(frozen=True)
 class KeptSubmission:
-    """The file of answers whose right ones are with a benchmark's authors."""
+    """The file to submit to a benchmark's authors, who alone have the right answers."""
 
     name: str
     base64: str
@@ -185,7 +185,7 @@ class HiddenReport:
 
 
 def report_of(opened: OpenedFile, protocol: str, title: str = "") -> Any:
-    """The report of a file by rules only, with no row where right answers are hidden. Raises ChoicesError."""
+    """The report of a file by rules only; a `HiddenReport` if a right answer is hidden. Raises ChoicesError."""
     if opened.is_hidden:
         return hidden_report(opened, protocol, title)
     return opened.report(protocol, title)
@@ -198,8 +198,9 @@ def hidden_report(opened: OpenedFile, protocol: str, title: str = "") -> HiddenR
     assert opened.answer_key is not None, "a file with hidden right answers was opened with them"
     try:
         file = opened.benchmark.with_truths(opened.file, opened.answer_key)
-        whole = replace(opened, file=file, questions=opened.answer_key, truth_places={})
-        report = opened.benchmark.final_report(whole.report(protocol, title))
+        # Without places, all right answers count as being there.
+        with_truths = replace(opened, file=file, questions=opened.answer_key, truth_places={})
+        report = opened.benchmark.final_report(with_truths.report(protocol, title))
         return _public_part(opened, report, [problem.text for problem in file.problems])
     except Exception as error:  # noqa: BLE001 - its message may name a hidden answer
         place = traceback.extract_tb(error.__traceback__)[-1]
@@ -212,6 +213,7 @@ def hidden_report(opened: OpenedFile, protocol: str, title: str = "") -> HiddenR
 def _public_part(opened: OpenedFile, report: Any, problems: Sequence[str]) -> HiddenReport:
     """Returns what may be shown of a report, which itself is never stored; `problems` are sentences on the file."""
     benchmark = opened.benchmark
+    # "there": the right answers are in the question file for everybody, so that scores of these splits hide nothing.
     open_splits = frozenset(split or NO_GROUP for split in opened.splits_with_truths("there"))
     tables = [_safe_table(table, open_splits) for table in benchmark.tables(report)]
     figures = _safe_figures(benchmark, report, tables, bool(open_splits))
@@ -220,7 +222,10 @@ def _public_part(opened: OpenedFile, report: Any, problems: Sequence[str]) -> Hi
     left_out = groups - sum(map(_group_count, shown_tables))
     board = _public_board(benchmark, report, figures)
     submission = benchmark.submission(report)
-    words = {protocol: label for label, protocol in benchmark.protocols.items()}
+    # The caveat on groups left out speaks of the scores above them, so it needs such a score.
+    left_out_below_scores = left_out if figures else 0
+    limits = _limits(opened, report, problems, submission, left_out_below_scores)
+    labels = {protocol: label for label, protocol in benchmark.protocols.items()}
     return HiddenReport(
         benchmark="hidden",
         protocol=report.protocol,
@@ -233,14 +238,14 @@ def _public_part(opened: OpenedFile, report: Any, problems: Sequence[str]) -> Hi
         edition=benchmark.edition(report),
         counted=benchmark.comparable_facts(report),
         cited=benchmark.cited or benchmark.protocol_papers.get(report.protocol, ""),
-        protocol_words=words[report.protocol],
+        protocol_words=labels[report.protocol],
         note=benchmark.note(report),
         methods=benchmark.methods(report),
         answers=len(opened.file.rows),
         figures=tuple(map(HiddenLine.of, figures)),
         tables=tuple(shown_tables),
         left_out=left_out,
-        limits=tuple(_limits(opened, report, problems, submission, left_out if figures else 0)),
+        limits=tuple(limits),
         published=board,
         submission=_kept_file(submission) if submission else None,
     )
@@ -251,9 +256,9 @@ def _scored_count(line: ScoreLine) -> int:
 
 
 def _safe_table(table: TreeTable, open_splits: frozenset[str]) -> TreeTable:
-    """A table without the figures that have few answers with hidden right ones in all.
+    """A table without the figures that have fewer than `LEAST` scored answers outside the open splits.
 
-    Anybody can compute the scores of open splits, and take them off the whole.
+    Anybody can compute the scores of open splits, and subtract them from those of the whole file.
     """
     trees = {
         figure: tree
@@ -264,7 +269,7 @@ def _safe_table(table: TreeTable, open_splits: frozenset[str]) -> TreeTable:
 
 
 def _hidden_count(root: ScoreTree, open_splits: frozenset[str]) -> int:
-    """The number of scored answers with hidden right ones; 0 if the tree doesn't say, without its open splits."""
+    """The number of scored answers outside the open splits; 0 if it is unknown, since the tree lists no open split."""
     open_lines = [split.line for split in root.children if split.line.name in open_splits]
     if open_splits and not open_lines:
         return 0
@@ -274,7 +279,10 @@ def _hidden_count(root: ScoreTree, open_splits: frozenset[str]) -> int:
 def _safe_figures(
     benchmark: FileBenchmark[Any], report: Any, tables: Sequence[TreeTable], has_open: bool
 ) -> list[ScoreLine]:
-    """The figures of the whole file, if they are of enough answers; beside open splits, those that a table has."""
+    """The figures of the whole file that have enough scored answers. With open splits, only figures in a safe table.
+
+    `tables` are safe as `_safe_table` makes them.
+    """
     scored = [answer for answer in benchmark.scored_answers(report) if answer.score is not None]
     if len(scored) < LEAST:
         return []
@@ -284,6 +292,7 @@ def _safe_figures(
     in_tables = {figure for table in tables for figure in table.trees}
     if not in_tables:
         return []
+    # The headline may have another name in the tables: it is "vanilla accuracy" here and "Vanilla" there.
     return [line for line in figures if line.name in in_tables] or figures[:1]
 
 
@@ -298,7 +307,9 @@ def _shown_node(node: ScoreTree, open_splits: frozenset[str] = frozenset()) -> H
     open_groups = [child for child in node.children if child.line.name in open_splits]
     hidden_groups = [child for child in node.children if child.line.name not in open_splits]
     safe_groups = shown_groups(
-        hidden_groups, lambda child: _scored_count(child.line), lambda child: child.line.n
+        hidden_groups,
+        size=lambda child: _scored_count(child.line),
+        answers=lambda child: child.line.n,
     )
     shown = [*open_groups, *safe_groups]
     children = [_shown_node(child) for child in node.children if child in shown]
@@ -311,6 +322,7 @@ def _group_count(table: TreeTable | HiddenTable) -> int:
     def below(node: ScoreTree) -> int:
         return sum(1 + below(child) for child in node.children if child.line.n)
 
+    # The figures of a table have the same groups, so that none is counted twice.
     return max((below(tree) for tree in table.trees.values()), default=0)
 
 
@@ -325,6 +337,7 @@ def _limits(
     benchmark = opened.benchmark
     if unanswered := benchmark.count_unanswered(report):
         yield Caveat("Partial", f"Questions without an answer: {unanswered:,}.")
+    # The strict protocol leaves such answers without a score; the papers' protocols count them.
     lead = "Partial" if report.protocol == "strict" else ""
     reasons = Counter(filter(None, benchmark.no_answers(opened.file).values()))
     for reason, count in reasons.items():
@@ -354,7 +367,7 @@ def _limits(
 def _public_board(
     benchmark: FileBenchmark[Any], report: Any, figures: Sequence[ScoreLine]
 ) -> PublishedBoard | None:
-    """A published table with the report's headline, if that is shown; its groups have their own table."""
+    """A published table with the report's headline in its first column; None if there is no table or headline."""
     head = benchmark.headline(report)
     if not figures or head is None or head.mean != figures[0].mean:
         return None
@@ -390,14 +403,13 @@ class HiddenAnswers(Benchmark[HiddenReport]):
         return [figure.line for figure in report.figures]
 
     def totals(self, report: HiddenReport) -> Sequence[Total]:
+        """The first figures, as many as there is room for at the head of a page."""
         return [score_total(line.name, line) for line in self.scores(report)[:3]]
 
     def groups(self, report: HiddenReport) -> Sequence[ScoreLine]:
-        """The first figure of the largest groups."""
-        for table in report.tables:
-            tree = next(iter(table.trees.values()))
-            return [child.line for child in tree.children]
-        return ()
+        """The groups directly below the whole file, in the first figure of the tables."""
+        trees = [tree for table in report.tables for tree in table.trees.values()]
+        return [child.line for child in trees[0].children] if trees else ()
 
     def coverage(self, report: HiddenReport) -> str:
         head = self.headline(report)
@@ -495,6 +507,6 @@ HIDDEN = HiddenAnswers(
 
 
 def hidden_benchmark(report: HiddenReport) -> HiddenAnswers:
-    """The record of a report's benchmark, with its name, protocol and paper."""
+    """The benchmark of a hidden report, with the name, protocol and paper that the report carries."""
     protocols = {report.protocol_words: report.protocol}
     return replace(HIDDEN, name=report.name, cited=report.cited, protocols=protocols)

@@ -35,9 +35,11 @@ def spec_submission(report: SpecReport) -> ServerSubmission | None:
 
 
 def _submitted_answer(spec: Spec, form: Form, row: ReadRow, item: Item) -> SubmittedAnswer:
+    """Returns the answer to a question as its rule submits it; the model's own words without a rule for it."""
     case = case_of(spec, item.cells)
-    read = row.reading.read
-    answer = case.rule.submission_text(item, row.row.answer, read) if case else row.row.answer
+    answer = row.row.answer
+    if case:
+        answer = case.rule.submission_text(item, answer, row.reading.read)
     id = cell_text(item.cells.get(_IDS.get(form, ""))).strip() or item.id
     return SubmittedAnswer(id, answer, dict(_cells(spec, row, item)))
 

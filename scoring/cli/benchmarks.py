@@ -1,4 +1,4 @@
-"""Commands `benchmarks` and `check`: the benchmarks scored here, also in other forms, and answers beside a spec."""
+"""Commands: `benchmarks` describes benchmarks and writes them in other forms, `check` tries a spec, also on answers."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -129,16 +129,16 @@ def _described_file(path: Path, task: str | None) -> Iterator[str]:
 
 
 def _listed(benchmarks: Iterable[Benchmark[Any]]) -> Iterator[str]:
-    """Yields a line for each benchmark behind its key, below the heading of its kind of rule."""
+    """Yields each benchmark's key and line, below the heading of its kind of rule."""
     settings = Settings.from_env()
     sets = question_sets(settings.mm_vet, settings.mm_vet_v2).values()
-    here = benchmarks_here(sets, QuestionLibrary(settings.questions))
+    keys_here = benchmarks_here(sets, QuestionLibrary(settings.questions))
     groups = by_kind([*benchmarks])
     width = max(len(benchmark.key) for group in groups.values() for benchmark in group)
     for position, (heading, group) in enumerate(groups.items()):
         yield f"\n{heading}" if position else heading
         for benchmark in group:
-            yield f"  {benchmark.key:{width}}  {benchmark_line(benchmark, benchmark.key in here)}"
+            yield f"  {benchmark.key:{width}}  {benchmark_line(benchmark, benchmark.key in keys_here)}"
 
 
 def _as_translated(benchmark: Benchmark[Any]) -> Translated:
@@ -192,7 +192,8 @@ def _columns(questions: Path | None) -> Sequence[str]:
     if questions is None:
         return ()
     records = read_records(questions, ANSWERS, allow_object=True, digested=IMAGE_COLUMNS)
-    return next(([*record.values] for record in records), [])
+    first = next(records, None)
+    return [*first.values] if first else ()
 
 
 def described(benchmark: Benchmark[Any]) -> Iterator[str]:
@@ -214,7 +215,10 @@ def _field(name: str, text: str) -> str:
 
 
 def _trial_lines(spec: Spec, file: Path) -> Iterator[str]:
-    """Yields a file's contents, and readings of its first answers under each protocol. Raises ChoicesError."""
+    """Yields a file's contents, readings of its first answers, and the scores of all, under each protocol.
+
+    Raises ChoicesError.
+    """
     benchmark = own_benchmark(spec)
     opened = open_upload(file, ANSWERS, benchmark=benchmark)
     assert opened, "a benchmark that is given takes any file"
@@ -233,15 +237,19 @@ def _trial_lines(spec: Spec, file: Path) -> Iterator[str]:
 
 
 def _reading_lines(checks: Sequence[FileCheck]) -> Iterator[str]:
-    """Yields a file's groups, readings of its first answers under each protocol, and the judge's first messages."""
-    for group in checks[0].groups:
+    """Yields a file's groups, readings of its first answers under each protocol, and the judge's first messages.
+
+    `checks` are of one file, each under another protocol. The first protocol's judge stands for all.
+    """
+    first = checks[0]
+    for group in first.groups:
         counts = ", ".join(f"{name} {count:,}" for name, count in group.counts)
         yield _field(group.column, f"{counts} and {group.more:,} more" if group.more else counts)
-    for position, row in enumerate(checks[0].rows):
+    for position, row in enumerate(first.rows):
         yield f"\n{row.id}: {' '.join(row.answer.split())[:_LONGEST]}"
         for check in checks:
             yield f"  {check.protocol}: {outcome_words(check.rows[position].reading)}"
-    if messages := checks[0].prompt:
-        yield f"\nA judge reads {plural(checks[0].left, 'answer')}. About the first it is asked:"
+    if messages := first.prompt:
+        yield f"\nA judge reads {plural(first.left, 'answer')}. About the first it is asked:"
         for message in messages:
             yield f"\n[{message.role}]\n{message.text.strip()}"

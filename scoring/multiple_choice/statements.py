@@ -36,7 +36,7 @@ class Reference:
 
     letter: str
     content_letter: str | None
-    """The letter of the option with the content directly after the letter, or of a reference by content alone."""
+    """The option that a content names, directly after the letter or without one; None without a content."""
     start: int
     """The place of the letter, or of the content if there is no letter."""
     end: int
@@ -54,22 +54,24 @@ _LETTER = re.compile(
 )
 _CONTENT_OPENS = re.compile(r"[ \t\n\"'“‘(\[]*+")
 _SEPARATOR = re.compile(r"\s*(?:[.:,;、)\]-]|–|—|\bis\b|=)?[\s\"'“”(\[*]*")
-_AFTER_WORD = re.compile(
+_AFTER_LETTER = re.compile(
     r"\s*(?:$|[.,:;!?)\]}\"'*。、|/-]|\n|(?:because|since|as|due|given|with|for|based|and|or|which|that|is|was"
     r"|from|in the (?:list|options)"
     r"|,)\b)"
 )
+"""Text after an "A" or "I" that is a letter, not an article or a pronoun."""
 _DESCRIPTION = re.compile(
     r"(?<!correct )(?<!right )(?<!best )(?<!final )\b(?:option|choice|letter)s?"
     rf"\s*+[\"'(\[*]*+(?-i:[A-Z])(?!{IN_A_WORD})",
     re.IGNORECASE,
 )
 """Start of a frame that only describes an option: "option A is a dog"."""
-_IS_BEHIND_LETTER = re.compile(r"[\"')\]*]*+\s++(?:is|are)\b")
+_VERB_BEHIND_LETTER = re.compile(r"[\"')\]*]*+\s++(?:is|are)\b")
 _UNREAL_CONDITION = re.compile(
     r"\bif\s+(?:it|this|that|there|they|the\s+\w{1,20}(?:\s+\w{1,20})?)\s+(?:were|was|had|did|\w{2,20}ed)\b[^.!?\n]*\Z",
     re.IGNORECASE,
 )
+"""A condition that a "would" after it makes unreal: "if it barked, the answer would be A"."""
 _OTHER_PEOPLE = re.compile(
     r"\b(?:user|student|teacher|expert|person|people|human|annotator|friend|someone|somebody|some|many|most|others|you"
     r"|he|she|they|his|her|their|gpt[\w-]{0,8}|chatgpt|claude|gemini|model|assistant)(?:['’]?s|['’])?\s"
@@ -104,6 +106,8 @@ _PIECE_CHARACTERS = 20_000
 """Characters of a piece of text."""
 _OVERLAP_CHARACTERS = 4_000
 """Characters read after a piece: the longest address has about 2,000."""
+_SHOWN_CHARACTERS = 20
+"""Characters shown after the words that instruct a reader."""
 _NEAR_CHARACTERS = 160
 """Characters before a place that are searched first for the start of its clause."""
 _LONGEST_RIGHT = 400
@@ -113,7 +117,7 @@ _LONGEST_PHRASE = 32
 
 
 class _ClauseDenials:
-    """The denials before places of a text, each within its clause. Places must ascend: no text is read twice."""
+    """The denials before places of a text, each within its clause. Places must ascend: little text is read twice."""
 
     def __init__(self, text: str, denials: re.Pattern[str]) -> None:
         self._text = text
@@ -121,7 +125,7 @@ class _ClauseDenials:
         self._clause_start = 0
         """The start of the current clause."""
         self._unread = 0
-        """The first character that was not searched."""
+        """The start of the next search: shortly before the last place, but within the clause."""
         self._last_place = 0
         """The last place asked about."""
         self._is_denied = False
@@ -144,10 +148,12 @@ class _ClauseDenials:
         else:
             offset = 0
             denial = self._denials.search(self._text, self._unread, place)
-        # Searched again from here: a denial may be longer than its part that was before this place.
+        # A denial may be longer than its part before this place, so the next search starts before it.
         self._unread = max(self._clause_start, place - _LONGEST_PHRASE)
         if denial is None:
             return False
+        # A denial that ends right here may be none in the whole text, as "not" of "note": the next search looks again.
+        # One that ends earlier is certain, and one that starts before the next search has to be remembered.
         ends_before = denial.end() + offset < place
         starts_in_read_text = denial.start() + offset < self._unread
         self._is_denied = ends_before or starts_in_read_text
@@ -156,9 +162,8 @@ class _ClauseDenials:
     def _new_clause_start(self, place: int) -> int | None:
         """The last start of a clause since the last place; None if there is none."""
         first = max(self._clause_start, self._last_place - _LONGEST_PHRASE)
-        near = max(
-            first, place - _NEAR_CHARACTERS
-        )  # Most starts are near, and few texts are searched twice.
+        near = max(first, place - _NEAR_CHARACTERS)
+        # Most starts are near, so that the second search is rare.
         starts = [*CLAUSE_START.finditer(self._text, near, place)]
         if not starts:
             starts = [*CLAUSE_START.finditer(self._text, first, place)]
@@ -169,17 +174,19 @@ def instruction_to_reader(answer: AnswerText) -> str:
     """The part of the answer that instructs its reader; "" if there is none."""
     if answer.words.isdisjoint(SPEAK_WORDS):
         return ""
+    # `matches` would search a text with other letters as a whole.
     if answer.has_other_letters:
         address = _in_pieces(ADDRESSES.pattern, answer.masked)
     else:
         address = next(answer.matches(ADDRESSES), None)
+    # "answer" is no word of an order, since most texts have it.
     may_order = not answer.words.isdisjoint(ORDER_WORDS) or "answer only" in answer.lower
     order = _in_pieces(ORDERS, answer.masked) if may_order else None
     matches = [match for match in (address, order) if match]
     if not matches:
         return ""
     first = min(matches, key=re.Match.start)
-    return answer.text[first.start() : first.end() + 20].strip()
+    return answer.text[first.start() : first.end() + _SHOWN_CHARACTERS].strip()
 
 
 def _in_pieces(phrase: re.Pattern[str], text: str) -> re.Match[str] | None:
@@ -198,38 +205,44 @@ def last_statement(answer: AnswerText) -> Reference | None:
     if last_frame_option := _statement_at_end(answer, frames):
         return last_frame_option
     statements: list[Reference] = []
-    supposed: list[Reference] = []
+    possible: list[Reference] = []
     denials = _ClauseDenials(answer.masked, DENIED)
     for frame in frames:
         reference = _stated_option(answer, frame, denials)
         if reference and _COULD_BE.search(frame[0]):
-            supposed.append(reference)
+            possible.append(reference)
         elif reference:
             statements.append(reference)
+    # Denials anew: places must ascend, and these begin at the front again.
     denials = _ClauseDenials(answer.masked, DENIED)
     statements += [
         reference
         for reference in _options_called_right(answer)
         if not denials.is_before(reference.start) and not is_taken_back(answer, reference.end)
     ]
-    last = max(statements + supposed, key=lambda reference: reference.end, default=None)
-    if last is None or last not in supposed:
+    last = max(statements + possible, key=lambda reference: reference.end, default=None)
+    if last is None or last not in possible:
         return last
     is_doubted = any(statement.letter != last.letter for statement in statements)
     return replace(last, is_doubted=is_doubted)
 
 
 def _statement_at_end(answer: AnswerText, frames: list[re.Match[str]]) -> Reference | None:
-    """The option in the last frame, if no statement follows it. Most answers end so, and need no further reading."""
+    """The option in the last frame, if it is certain that no statement follows it; else None.
+
+    Most answers end so, and need no further reading.
+    """
     frame = next((frame for frame in reversed(frames) if _option_at(answer, frame.end())), None)
     if frame is None or _COULD_BE.search(frame[0]):
         return None
+    # The frame may be words of an option's text.
     frame_words = answer.lower[frame.start() : frame.end()]
     if any(frame_words in content for content in answer.contents.texts.values()):
         return None
     reference = _stated_option(answer, frame, _ClauseDenials(answer.masked, DENIED))
     if reference is None:
         return None
+    # The option of the frame before may be a long content, which ends later.
     number = frames.index(frame)
     if number > 0:
         option_before = _option_at(answer, frames[number - 1].end())
@@ -243,14 +256,14 @@ def _statement_at_end(answer: AnswerText, frames: list[re.Match[str]]) -> Refere
 def _stated_option(
     answer: AnswerText, frame: re.Match[str], denials: _ClauseDenials
 ) -> Reference | None:
-    """The option that a frame states, unless it is denied, supposed, another person's, or retracted."""
+    """The option that a frame states, unless it is only described, denied, supposed, another person's, or retracted."""
     reference = _option_at(answer, frame.end())
     if reference is None:
         return None
     is_void = (
         _DESCRIPTION.match(answer.masked, frame.start())
         or is_conditional(answer.masked, frame.start(), frame.end())
-        or _is_not_its_own(answer.masked, frame)
+        or _is_anothers_or_denied_abroad(answer.masked, frame)
         or denials.is_before(frame.start())
         or is_taken_back(answer, reference.end)
     )
@@ -273,6 +286,7 @@ def reference_at(answer: AnswerText, place: int) -> Reference | None:
     end = match.end()
     if mention:
         texts = answer.contents.texts
+        # Two options may have the same text.
         is_own_text = letter in answer.options and texts[letter] == texts[mention.letter]
         content_letter = letter if is_own_text else mention.letter
         end = mention.end
@@ -289,10 +303,11 @@ def _is_letter(answer: AnswerText, match: re.Match[str]) -> bool:
     """Whether it is a letter, not a word: "A", "I" and small letters need punctuation or the end of the text next."""
     letter = match[1]
     end = match.end()
-    is_wrapped = end - match.end(1) > 0
+    is_wrapped = end > match.end(1)
     if letter in "AI":
-        if is_wrapped or _AFTER_WORD.match(answer.masked, end):
+        if is_wrapped or _AFTER_LETTER.match(answer.masked, end):
             return True
+        # "A cat" is a letter with its own option's content, if A is the cat.
         mention = _mention_behind(answer, end)
         return mention is not None and mention.letter == letter
     if letter.islower():
@@ -301,8 +316,9 @@ def _is_letter(answer: AnswerText, match: re.Match[str]) -> bool:
         rest = answer.masked[end:].lstrip()
         if rest in ("", "."):
             return True
+        # In the midst of a text, "a" and "i" are words.
         is_word = letter in "ai"
-        return not is_word and rest[0] in ".,:;)\n"
+        return not is_word and rest[0] in ".,:;)"
     return True
 
 
@@ -324,7 +340,7 @@ def is_conditional(text: str, start: int, end: int) -> bool:
     return bool(_UNREAL_CONDITION.search(text, first, would.start()))
 
 
-def _is_not_its_own(text: str, frame: re.Match[str]) -> bool:
+def _is_anothers_or_denied_abroad(text: str, frame: re.Match[str]) -> bool:
     """Whether a statement is another person's, or denied in a language other than English and Chinese."""
     front = text[max(0, frame.start() - _BEFORE_FRAME) : frame.start()]
     if frame["abroad"] and NOT_BEFORE.search(front):
@@ -339,8 +355,8 @@ def _content_at(answer: AnswerText, place: int) -> Reference | None:
     mention = answer.contents.mention_at(answer.lower, start)
     if mention is None:
         return None
-    is_whole_content = answer.text[mention.start].isdigit() or HAN.match(answer.text, mention.start)
-    if mention.end - mention.start < 2 and not is_whole_content:
+    can_be_short = answer.text[mention.start].isdigit() or HAN.match(answer.text, mention.start)
+    if mention.end - mention.start < 2 and not can_be_short:
         return None
     texts = [*answer.contents.texts.values()]
     if texts.count(answer.contents.texts[mention.letter]) > 1:
@@ -364,7 +380,7 @@ def _ordinal_at(answer: AnswerText, place: int) -> Reference | None:
     index = len(letters) - 1 if word == "last" else ORDINALS[word]
     if index >= len(letters):
         return None
-    return Reference(letters[index], None, match.start(), match.end(), match[0].strip())
+    return _reference_by_place(letters[index], match)
 
 
 def _numbered_at(answer: AnswerText, place: int) -> Reference | None:
@@ -376,16 +392,30 @@ def _numbered_at(answer: AnswerText, place: int) -> Reference | None:
     letters = list(answer.options)
     if not 0 <= index < len(letters):
         return None
-    return Reference(letters[index], None, match.start(), match.end(), match[0].strip())
+    return _reference_by_place(letters[index], match)
+
+
+def _reference_by_place(letter: str, match: re.Match[str]) -> Reference:
+    return Reference(
+        letter=letter,
+        content_letter=None,
+        start=match.start(),
+        end=match.end(),
+        span=match[0].strip(),
+    )
 
 
 _LETTER_ALONE = re.compile(
-    # In a run of quotes only the first position is tried; after a word, the first that follows a quote other than "'".
-    # The lookahead at the first character skips most places quickly.
-    rf"(?=[\"'(\[*ocA-Z])(?:(?<!{IN_A_WORD})(?<![-/\"(\[*])|(?:(?<=[^\W\u3400-\u9fff])|(?<=[’&+#/-]))'*+[\"(\[*])"
+    # This lookahead skips most places quickly.
+    r"(?=[\"'(\[*ocA-Z])"
+    # A match begins outside a word, and before a run of quotes and brackets rather than within it.
+    rf"(?:(?<!{IN_A_WORD})(?<![-/\"(\[*])"
+    # Directly after a word, as in "answer(B)", it begins with the first of them that is not "'".
+    r"|(?:(?<=[^\W\u3400-\u9fff])|(?<=[’&+#/-]))'*+[\"(\[*])"
     rf"(?P<all>[\"'(\[*]*+(?:(?:[Oo]ption|[Cc]hoice)\s+[\"'(\[*]*+)?"
     rf"(?<!{IN_A_WORD})(?P<letter>[A-Z])(?!{IN_A_WORD}))"
 )
+"""A capital letter that is no part of a word; `all` also has "option" and opening marks before it."""
 _CLOSING_MARKS = re.compile(r"[\"')\]*.:,]*")
 
 
@@ -403,7 +433,13 @@ def _options_called_right(answer: AnswerText, start: int = 0) -> list[Reference]
             content_letter = reference.content_letter if reference else None
             span = answer.text[match.start("all") : right.end()].strip()
             references.append(
-                Reference(match["letter"], content_letter, match.start("letter"), right.end(), span)
+                Reference(
+                    letter=match["letter"],
+                    content_letter=content_letter,
+                    start=match.start("letter"),
+                    end=right.end(),
+                    span=span,
+                )
             )
     return references
 
@@ -414,7 +450,7 @@ def is_taken_back(answer: AnswerText, end: int) -> bool:
 
 
 def is_letter_denied(answer: AnswerText, letter: str) -> bool:
-    """Whether the letter is denied wherever it occurs alone: "It is not B", "B is wrong"."""
+    """Whether the letter is denied wherever it occurs alone, also in an option's text: "It is not B", "B is wrong"."""
     denials = _ClauseDenials(answer.text, PLAIN_NOT)
     places = [match for match in _LETTER_ALONE.finditer(answer.text) if match["letter"] == letter]
     for place in places:
@@ -439,8 +475,9 @@ def is_hedged(answer: AnswerText, statement: Reference) -> bool:
 def _is_rival(answer: AnswerText, other: Reference) -> bool:
     """Whether another option directly behind a statement is chosen too; "B. A is a dog" only describes A."""
     has_own_content = other.content_letter == other.letter
-    if has_own_content and _IS_BEHIND_LETTER.match(answer.text, other.start + 1):
+    if has_own_content and _VERB_BEHIND_LETTER.match(answer.text, other.start + 1):
         return False
+    # "B. C: bird" goes on with an option in a list, and "B. C" ends with one.
     sign = answer.text[other.start + 1 : other.start + 2]
     is_label = other.content_letter is not None or sign in (".", ":", ")", "、")
     is_last = not answer.text[other.end :].strip(" .")

@@ -29,7 +29,7 @@ from scoring.people.errors import KEYS, ErrorKey, Label
 from scoring.people.measures import Interval
 
 EVEN_LABELS = 1
-"""Labels for which a kind counts as evenly spread over the groups."""
+"""Weight, counted in labels, of the assumption that a kind is evenly spread over the groups."""
 RIGHT: ErrorKey = "right"
 ERRORS: tuple[ErrorKey, ...] = tuple(key for key in KEYS if key != RIGHT)
 """The kinds that an error has."""
@@ -67,8 +67,9 @@ class ErrorShares:
 def merge_labels(labels: Iterable[Label]) -> list[Label]:
     """One label for each item, from one model's labels, the oldest first.
 
-    Each person's last round counts. The main kind is the one that most people chose, in a tie the one chosen last:
-    where two people disagree, a third decides. Further kinds are those that at least half of the people chose at all.
+    Each person's last round counts. The main kind is the one that most people chose, in a tie the one chosen last. A
+    third person's label thus decides between two that differ. Further kinds are those that at least half of the people
+    chose at all.
     """
     by_item: dict[str, dict[str, Label]] = {}
     for label in labels:
@@ -136,7 +137,7 @@ def count_kinds(labels: Iterable[Label]) -> dict[str, Counter[ErrorKey]]:
 
 
 def _hits(counts: Collection[Counter[ErrorKey]], kinds: Sequence[ErrorKey]) -> Floats:
-    """Labels of each kind: groups x kinds, also without a group."""
+    """Labels of each kind: groups x kinds, of shape (0, kinds) if there is no group."""
     hits = np.zeros((len(counts), len(kinds)))
     for group, row in enumerate(counts):
         for column, key in enumerate(kinds):
@@ -148,7 +149,8 @@ def _sample_share(labels: Sequence[Label], key: ErrorKey) -> Share:
     """The share of a kind among labels; the interval counts each group as a cluster."""
     _, group = np.unique([label.group for label in labels], return_inverse=True)
     hit = np.array([label.main == key for label in labels], bool)
-    effect = design_effects(hit, np.zeros(len(labels), int), 1, [group.astype(int)])
+    one_cell = np.zeros(len(labels), int)
+    effect = design_effects(hit, cell=one_cell, cells=1, clusterings=[group.astype(int)])
     (sample,) = shares(np.array([hit.sum()]), np.array([len(labels)]), effect)
     return sample
 
@@ -156,7 +158,7 @@ def _sample_share(labels: Sequence[Label], key: ErrorKey) -> Share:
 def _weighted_shares(
     hits: Floats, among: Floats, labelled: Floats, sizes: Floats
 ) -> list[Interval]:
-    """The share of each kind, weighted to all answers.
+    """The share of each kind, weighted to all wrong answers of the groups.
 
     Counts by group: `hits` labels of each kind (groups x kinds), `among` labels in the share's denominator, `labelled`
     all labels, `sizes` all wrong answers.
@@ -168,14 +170,17 @@ def _weighted_shares(
     weight = sizes / sizes.sum()
     # the part of a group's variance within the variance of the weighted mean
     factor = (weight**2 * (1 - labelled / sizes) / labelled)[:, None]
+    # of all wrong answers, the part that the share's denominator counts
     among_share = float(weight @ (among / labelled))
     value = weight @ (hits / labelled[:, None]) / among_share
     if not factor.any():  # every wrong answer is labelled
         return [Interval(share, share, share) for share in value.tolist()]
+    # labels of the kind, or of all other kinds if these are fewer: so many show how the kind is spread
     rarer = np.minimum(hits.sum(0), among.sum() - hits.sum(0))
     # variances from here on are relative to p (1 - p), that of a simple random sample of one label
     simple_variance = np.where(rarer > 0, value * (1 - value), 1)
     observed = _variances(hits, among, labelled, value) / simple_variance / among_share**2
+    # the variance of an evenly spread kind, 1 / among_share, times its weight
     even_spread = EVEN_LABELS / among_share
     group_variances = factor * (rarer * observed + even_spread) / (rarer + EVEN_LABELS)
     variance = group_variances.sum(0)
@@ -206,7 +211,10 @@ def _variances(hits: Floats, among: Floats, labelled: Floats, value: Floats) -> 
 
 
 class ScoreBounds(NamedTuple):
-    """A report's score, from 0 to 1, with and without the wrong questions among its errors in groups with labels."""
+    """A report's score, from 0 to 1, with and without the wrong questions among its errors in groups with labels.
+
+    An error because of a wrong question has the kind "annotation".
+    """
 
     none_dropped: float
     all_dropped: float
@@ -230,6 +238,7 @@ def without_annotation_errors(kind_shares: ErrorShares, known: KnownErrors) -> S
         """The mean score without this share of the errors."""
         dropped = share * errors
         remaining = known.scored - dropped
+        # Without a remaining answer, none is wrong.
         return (points - dropped * mean_of_wrong) / remaining if remaining > 0 else 1.0
 
     annotation = kind_shares.kinds["annotation"].weighted

@@ -48,7 +48,7 @@ class Evaluation:
     """Address of the report."""
     relationship: Relationship = "third_party"
     with_texts: bool = False
-    """Whether rows hold questions, right answers and answers, in place of their hashes."""
+    """Whether rows hold questions, answers and right answers; else only hashes of questions and answers."""
     facts: ModelFacts = ModelFacts({})
 
     @property
@@ -62,6 +62,7 @@ def every_eval_zip(report: AnyReport, about: Evaluation) -> bytes:
     """Returns a report's record and rows in folders as the shared store has them. Raises PublishError."""
     stopping = stopping_refusals(refusals(report), "hub")
     edition = edition_of(report)
+    # A report without an edition is among those that are stopped.
     if stopping or edition is None:
         raise PublishError(stopping[0].reason if stopping else "It has no score.")
     if not is_open(about.url):
@@ -73,7 +74,8 @@ def every_eval_zip(report: AnyReport, about: Evaluation) -> bytes:
         for name, text in writer.files().items():
             entry = zipfile.ZipInfo(name, made.timetuple()[:6])
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system = 3  # else it tells the system that wrote it
+            # Unix everywhere: the default depends on the system that writes the file.
+            entry.create_system = 3
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, text)
     return content.getvalue()
@@ -112,6 +114,7 @@ class _Writer:
         self._made = made.strftime("%Y-%m-%dT%H:%M:%SZ")
         self._seconds = str(int(made.timestamp()))
         self._id = f"{self._collection}/{about.model}/{self._seconds}"
+        # MM-Vet's "score" of up to 100 is in points, but an "accuracy" of up to 100 is in per cent.
         self._is_share = edition.highest == 100 and edition.metric != "score"
 
     def files(self) -> dict[str, bytes]:
@@ -131,7 +134,7 @@ class _Writer:
             "evaluation_id": self._id,
             "evaluation_timestamp": self._made,
             "retrieved_timestamp": self._seconds,
-            "source_metadata": self._source(),
+            "source_metadata": self._source_metadata(),
             "eval_library": {"name": _LIBRARY, "version": "unknown"},
             "model_info": self._model(),
             "evaluation_results": list(self._results()),
@@ -140,7 +143,7 @@ class _Writer:
         text = json.dumps(record, indent=2, ensure_ascii=False)
         return {f"{place}.json": _bytes(f"{text}\n"), f"{place}_samples.jsonl": rows}
 
-    def _source(self) -> dict[str, Any]:
+    def _source_metadata(self) -> dict[str, Any]:
         parts = urlsplit(self._about.url)
         return {
             "source_name": "Stereoscope report",
@@ -165,7 +168,7 @@ class _Writer:
         }
 
     def _results(self) -> Iterator[dict[str, Any]]:
-        """Yields the headline, then the scores of what the questions test."""
+        """Yields the headline, then the scores of the benchmark's groups."""
         head = self._benchmark.headline(self._report)
         assert head is not None, "a report without a score was refused"
         yield self._result(head, _ALL, self._edition.name)
@@ -177,7 +180,7 @@ class _Writer:
         return {
             "evaluation_result_id": self._result_id(figure),
             "evaluation_name": name,
-            "source_data": self._data(),
+            "source_data": self._source_data(),
             "evaluation_timestamp": self._made,
             "metric_config": self._metric(line),
             "score_details": self._score(line),
@@ -186,7 +189,7 @@ class _Writer:
     def _result_id(self, figure: str) -> str:
         return f"{self._edition.edition}/{figure}"
 
-    def _data(self) -> dict[str, Any]:
+    def _source_data(self) -> dict[str, Any]:
         edition = self._edition
         return {
             "dataset_name": edition.name,
@@ -235,6 +238,7 @@ class _Writer:
         }
 
     def _score(self, line: ScoreLine) -> dict[str, Any]:
+        # `_results` passes on only lines with a mean.
         score: dict[str, Any] = {
             "score": self._scaled(line.mean or 0.0),
             "details": {"questions": str(line.n), "unscored_grades": str(line.unscored)},

@@ -51,9 +51,11 @@ def list_choices(
     `other_rows` are the same rows under the other protocol; only the filter DIFFERS needs them.
     """
     entries: Sequence[Decided | Difference] = [row for row in rows if SHOWS[show](row)]
-    if show == DIFFERS:
+    if show == DIFFERS:  # the one filter without a condition
         entries = differences(rows, other_rows)
-    matching = [entry for entry in entries if category in ("", _row(entry).question.category)]
+    matching = [
+        entry for entry in entries if not category or category == _row(entry).question.category
+    ]
     return list_answers(
         matching, len(rows), page, lambda entry: _entry_html(entry, other_protocol, ability_name)
     )
@@ -78,6 +80,7 @@ def _entry_html(
     row = _row(entry)
     question = row.question
     decision = row.decision
+    # MMBench's files spell their groups in several ways; other benchmarks' groups stay as they are.
     group = mmbench.L2.get(question.group.lower(), question.group)
     names = (question.split, ability_name(group), ability_name(question.category))
     about = " · ".join(filter(None, names))
@@ -114,7 +117,9 @@ def choice_html(
     `about`: the question's groups in words. `trails`: the rules that read the answer, as HTML; "" for those of `row`.
     """
     decision = row.decision
-    text = marked_html(row.prediction, decision.span, decision.rule is Rule.STATEMENT)
+    # Of several statements the last one decides.
+    is_last = decision.rule is Rule.STATEMENT
+    text = marked_html(row.prediction, decision.span, last=is_last)
     replies = list(map(REPORT.quoted, decision.replies))
     heading = replies_heading(decision.model) if replies else ""
     trails = trails or _trail_html(decision)
@@ -126,6 +131,7 @@ def choice_html(
 def _trail_html(decision: Decision) -> str:
     clues = []
     for clue in decision.trail:
+        # Text that was cut off decides nothing, so it has no letter.
         letter = "" if clue.rule is Rule.CUT else _letter_words(clue.letter)
         clues.append((clue.rule.value, letter, clue.span))
     return CHOICE.trail(clues)

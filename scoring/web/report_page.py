@@ -104,7 +104,10 @@ def scores_of(opened: JobReport) -> str:
     if report.benchmark != MMT_BENCH.key or not isinstance(report, ChoiceReport):
         return REPORT.scores([sheets])
     splits = MMT_BENCH.choice_tables(report).splits
-    return REPORT.scores([sheets, clusters_html(splits[-1], opened.name) if splits else ""])
+    if not splits:
+        return REPORT.scores([sheets, ""])
+    *_, whole_file = splits
+    return REPORT.scores([sheets, clusters_html(whole_file, opened.name)])
 
 
 def citation_of(report: AnyReport) -> str:
@@ -116,7 +119,7 @@ def citation_of(report: AnyReport) -> str:
 
 @dataclass(frozen=True)
 class ReportPages:
-    """The pages of one server's reports; anybody may read a published report, and those with its link any other."""
+    """The pages of one server's reports. Anybody may read a published report; any other needs its link."""
 
     jobs: Jobs
     pictures: QuestionPictures
@@ -131,18 +134,19 @@ class ReportPages:
         query = request.query_params
         typed = query.get("pasted", "").strip() or query.get("with", "").strip()
         if not typed:
-            if self.published.published.with_slug(link) is not None:
+            if self._is_published(link):
                 return _redirect(_public_address(link))
             return self._page(link, request, self._report_html)
         other = _report_name(typed)
-        if other and ("pasted" in query or query["with"] != other):
+        is_name_alone = "pasted" not in query and query.get("with") == other
+        if other and not is_name_alone:
             # the address of a comparison has no more of the other report's address than its name
             return _redirect(f"{_address(link)}?with={quote(other, safe='')}")
         return self._comparison_page(link, other, request)
 
     def show_published(self, slug: str, request: Request) -> Response:
         """Returns the page of a published report, at its public address."""
-        if self.published.published.with_slug(slug) is None:
+        if not self._is_published(slug):
             return self._gone_page(request)
         return self._page(slug, request, self._report_html)
 
@@ -194,15 +198,19 @@ class ReportPages:
             head = self.published.head(job)
             if not is_indexed:
                 head = head._replace(is_private=True)
+        # Browsers may store a public page, and no other.
         return self.layout.page(request, head, html, is_kept=opened.is_public)
 
     def _share_html(self, opened: JobReport, request: Request) -> str:
         job = opened.job
+        # Texts to copy are English, whatever the language of the page.
         with speaking(ENGLISH):
             record = self.published.record(job) if job.published else None
+        if record:
+            record = replace(record, base=self.layout.server_address(request))
         return share_html(
             at=_address(opened.name),
-            record=replace(record, base=self.layout.server_address(request)) if record else None,
+            record=record,
             is_owner=self._owner(request) == job.owner,
             is_own=is_own(job.benchmark),
             withdrawn=job.withdrawn,
@@ -307,10 +315,11 @@ class ReportPages:
             readings = readings_line(reading_results(self.marking, job, report, with_others=False))
         labels = labels_line(label_results(self.marking, job, report, with_others=False))
         line = marks or readings
-        if not line and report.judge:
-            line = t("report.nobody_marked_judge")
-        elif not line and not labels:
-            line = t("report.nobody_marked")
+        if not line:
+            if report.judge:
+                line = t("report.nobody_marked_judge")
+            elif not labels:
+                line = t("report.nobody_marked")
         return t("pages.gap").join(filter(None, (line, labels)))
 
     def _change(self, name: str, request: Request, change: Callable[[str, str], str]) -> Response:
@@ -337,6 +346,10 @@ class ReportPages:
     def _delete(self, owner: str, link: str) -> str:
         self.delete_job(owner, link)
         return f"/{SCORE}"
+
+    def _is_published(self, name: str) -> bool:
+        """Returns whether a name is the slug of a published report."""
+        return self.published.published.with_slug(name) is not None
 
     def _owner(self, request: Request) -> str:
         browser = owner_of(request.headers)
@@ -373,9 +386,9 @@ def _report_name(typed: str) -> str:
     except ValueError:  # not an address
         return ""
     before_slug, separator, slug = path.rpartition("/r/")
-    name = path.rpartition("/report/")[2]
-    if separator and "/report/" not in before_slug:
-        name = slug
+    # "/r/" behind "/report/" is no address of a published report.
+    is_public = bool(separator) and "/report/" not in before_slug
+    name = slug if is_public else path.rpartition("/report/")[2]
     return name.strip("/").partition("/")[0]
 
 

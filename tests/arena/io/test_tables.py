@@ -357,6 +357,12 @@ def test_long_columns_of_parquet_and_its_pictures_are_left_out_where_others_are_
     )
 
 
+def test_a_long_digested_column_of_lists_is_left_out_of_parquet_like_one_of_texts(tmp_path):
+    rows = [{"image": [str(number) * 9_000_000], "a": 1} for number in range(7)]
+    records = read(tmp_path, "a.parquet", parquet(rows), digested=["image"])
+    assert values(records) == [{"a": 1}] * 7
+
+
 def test_the_field_limit_of_the_csv_module_is_never_lowered(tmp_path):
     before = csv.field_size_limit(10**9)
     try:

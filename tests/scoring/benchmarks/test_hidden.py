@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -438,6 +439,15 @@ def test_splits_of_choices_are_told_apart(library, tmp_path):
     report = report_of(opened(library, choice_answers(tmp_path / "m.json", rows)), "strict")
     tree = report.tables[0].trees["CircularEval"]
     assert [split.line.name for split in tree.children] == ["dev", "test"]
+
+
+def test_groups_are_read_from_the_first_table_that_still_has_a_figure(library, tmp_path):
+    report = groups_told(library, tmp_path, riddle_rows())
+    benchmark = benchmark_of(report)
+    without_trees = replace(report.tables[0], trees={})
+    beside = replace(report, tables=(without_trees, *report.tables))
+    assert benchmark.groups(report)
+    assert benchmark.groups(beside) == benchmark.groups(report)
 
 
 def test_what_goes_wrong_while_they_are_scored_repeats_nothing(
