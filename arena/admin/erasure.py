@@ -236,12 +236,12 @@ def _disown(connection: Connection, voter: int) -> None:
     if inspect(connection).has_table(BROWSER.name):
         connection.execute(delete(BROWSER).where(BROWSER.c.cookie.in_(sharing)))
         connection.execute(delete(CODE).where(CODE.c.owner.in_(sharing)))
-    # A payer's daily budget has the name "DAY PAYER".
     payers = (*cookies, str(voter))
     for payer in payers:
-        is_of_payer = HOLD.c.day.endswith(f" {payer}")
+        daily_budget = f"%day ____-__-__ {payer}"  # of any fund and day
+        is_of_payer = HOLD.c.day.like(daily_budget)
         connection.execute(update(HOLD).where(is_of_payer).values(day=_placeholder()))
-        connection.execute(delete(BUDGET).where(BUDGET.c.name.endswith(f" {payer}")))
+        connection.execute(delete(BUDGET).where(BUDGET.c.name.like(daily_budget)))
 
 
 def _sharing_cookies(connection: Connection, cookies: Sequence[str]) -> set[str]:

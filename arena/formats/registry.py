@@ -260,17 +260,15 @@ def _rows_out(battles: Battles, form: Format, lost: Counter[str]) -> Iterator[Ro
     for row, vote in battles.lines():
         if vote is not None:
             votes += 1
-        original = _original_row(battles, row, form)
-        if original is not None:
-            yield original
-            continue
         try:
-            new = _new_row(battles, vote, row, form)
+            original = _original_row(battles, row, form)
+            new = original or _new_row(battles, vote, row, form)
         except RowsError as error:
             raise error.at(row=votes) from error
         if new is not None:
             yield new
-        lost.update(_lost_facts(vote, form))
+        if original is None:
+            lost.update(_lost_facts(vote, form))
 
 
 def _lost_facts(vote: Vote | None, form: Format) -> list[str]:
@@ -286,12 +284,18 @@ def _lost_facts(vote: Vote | None, form: Format) -> list[str]:
 
 
 def _original_row(battles: Battles, row: Row, form: Format) -> Row | None:
-    """Returns a vote's original row in a format, None if it never had one."""
+    """Returns a vote's original row in a format, None if it never had one. Raises RowsError."""
     if battles.format == form.name:
         return row
-    if battles.format == STEREOSCOPE.name and row.get(ORIGIN) == form.name and row.get(ORIGIN_ROW):
-        return json.loads(row[ORIGIN_ROW])
-    return None
+    if battles.format != STEREOSCOPE.name or row.get(ORIGIN) != form.name or not row[ORIGIN_ROW]:
+        return None
+    try:
+        first_row = json.loads(row[ORIGIN_ROW])
+    except (TypeError, ValueError, RecursionError):
+        first_row = None
+    if not isinstance(first_row, dict):
+        raise RowsError("It isn't a row as a JSON object. Correct or empty it.", column=ORIGIN_ROW)
+    return first_row
 
 
 def origin(battles: Battles, row: Row) -> tuple[Format | None, Row]:

@@ -104,7 +104,7 @@ class _ExtremeItems(NamedTuple):
 
 
 def _extremes(board: Board, place: int) -> _ExtremeItems:
-    """Returns the items with the best shares, by the lower ends of their intervals, and with the worst, by the upper."""
+    """Returns the items with the best shares, by their lower ends, and with the worst ones, by their upper ends."""
     assert board.statistics is not None
     board_votes = board.statistics.board_votes
     votes = board_votes.votes

@@ -521,4 +521,4 @@ def _log_error(job: "Future[Any]") -> None:
         return
     error = job.exception()
     if error is not None:
-        log.error("a board's intervals could not be computed", exc_info=error)
+        log.error("a board or its intervals could not be computed", exc_info=error)

@@ -190,7 +190,7 @@ def print_shares(
     if bounds := without_annotation_errors(shares, known):
         yield bounds_text(shares, bounds)
     agreed = label_agreement({"": usable_labels})  # one model, which needs no name
-    if agreed.answers or agreed.own.value is not None:
+    if agreed.has_repeats:
         yield from progress.sheet_lines([agreement_sheet(agreed)])
     if proposals:
         yield from _proposal_lines(usable_labels, proposals, known)

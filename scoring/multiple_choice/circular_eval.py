@@ -269,7 +269,8 @@ def _passes_text(numbers: Sequence[int]) -> str:
         "its base row" if number == 0 else f"pass {number}" for number in numbers[:_MOST_LISTED]
     ]
     if len(numbers) > _MOST_LISTED:
-        names.append(f"{len(numbers) - _MOST_LISTED} more passes")
+        others = len(numbers) - _MOST_LISTED
+        names.append("1 more pass" if others == 1 else f"{others} more passes")
     if len(names) == 1:
         return names[0]
     return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -39,6 +39,11 @@ class LabelAgreement:
     own: Estimate
     """Krippendorff's alpha of the same people's main kinds in their first two rounds."""
 
+    @property
+    def has_repeats(self) -> bool:
+        """Whether an answer was labelled more than once, by several people or by one."""
+        return self.answers > 0 or self.own.value is not None
+
 
 def label_agreement(labels_by_model: Mapping[str, Iterable[Label]]) -> LabelAgreement:
     """Agreement over all labels. Between people, each one's last round counts."""

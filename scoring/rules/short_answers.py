@@ -102,5 +102,5 @@ def _statements(text: str) -> Iterator[str]:
 
 
 def _comparable(text: str) -> str:
-    """A statement without what doesn't make it another one."""
-    return folded(text).casefold().strip(" .*_`$")
+    """A statement without what doesn't make it another one; a full stop before it does, as in ".5"."""
+    return folded(text).casefold().lstrip(" *_`$").rstrip(" .*_`$")

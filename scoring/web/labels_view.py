@@ -63,7 +63,7 @@ def label_sheets(results: LabelResults, is_mmt_bench: bool) -> list[Sheet]:
     sheets = [kind_sheet(results.shares, with_paper=is_mmt_bench)]
     if len({label.group for label in results.labels}) > 1:
         sheets.append(group_sheet(results.labels))
-    if results.agreement.main.value is not None or results.agreement.own.value is not None:
+    if results.agreement.has_repeats:
         sheets.append(agreement_sheet(results.agreement))
     if results.doubted:
         sheets.append(doubted_sheet(results.doubted))

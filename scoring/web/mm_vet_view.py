@@ -49,9 +49,7 @@ def _capabilities(report: Report) -> list[Choice]:
 QUESTIONS = AnswerList(
     title="report.every_question",
     shows=SHOWS,
-    list_page=lambda report, chosen: list_questions(
-        report, chosen.show, chosen.group, chosen.page
-    ),
+    list_page=lambda report, chosen: list_questions(report, chosen.show, chosen.group, chosen.page),
     group="report.capability",
     groups=_capabilities,
 )

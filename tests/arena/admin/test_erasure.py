@@ -218,6 +218,20 @@ def test_what_was_scored_stays_and_is_nobodys(bank, forgetting):
     assert COOKIE not in told and login not in told and OTHER in told
 
 
+def test_the_costs_of_a_project_whose_name_is_a_voters_number_stay(bank, forgetting):
+    voter = Visitor(bank, COOKIE)
+    voter.decide()
+    person = Voters(bank).known(COOKIE)
+    names = [f"drafts job drafts of {person}", f"drafts day 2026-01-31 {person}", "total"]
+    with bank.write() as connection:
+        connection.execute(
+            BUDGET.insert(), [{"name": name, "spent": 5, "held": 0} for name in names]
+        )
+    forgetting.forget(person, "ada")
+    with bank.read() as connection:
+        assert {*connection.scalars(select(BUDGET.c.name))} == {names[0], "total"}
+
+
 def test_every_table_that_has_an_owner_is_served_with():
     owned = {table.name for table in METADATA.sorted_tables if "owner" in table.c}
     assert owned == {table.name for table in (*OWNED, BROWSER, CODE)}

@@ -117,6 +117,16 @@ def test_a_file_under_the_wrong_format_is_an_error_of_one_line(tmp_path, capsys)
     )
 
 
+@pytest.mark.parametrize("origin_row", ["no JSON", "[1]", "[" * 100_000])
+def test_a_first_row_that_is_none_is_refused_with_its_vote(tmp_path, origin_row):
+    rows = [{**OURS[0], "origin": "clean-battles", "origin_row": text} for text in ("", origin_row)]
+    path = put(tmp_path / "ours.jsonl", rows)
+    with pytest.raises(RowsError) as caught:
+        write(read(path), tmp_path / "again.jsonl", "clean-battles")
+    assert (caught.value.row, caught.value.column) == (2, "origin_row")
+    assert not (tmp_path / "again.jsonl").exists()
+
+
 # Parquet
 
 

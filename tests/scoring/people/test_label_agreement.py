@@ -56,6 +56,13 @@ def test_people_agree_by_their_last_word_and_with_themselves_over_rounds():
     assert found.own.value is not None and found.own.value < 0
 
 
+def test_agreement_is_shown_also_of_people_who_all_name_the_same_main_kind():
+    twice = [label("1", "a", "perception"), label("1", "b", "perception", "reasoning")]
+    agreement = label_agreement({"m": [*twice, label("2", "a", "perception")]})
+    assert agreement.main.value is None and agreement.has_repeats
+    assert not label_agreement({"m": twice[:1]}).has_repeats
+
+
 def test_questions_that_two_people_or_two_models_doubt_are_told():
     labels = {
         "m1": [

@@ -75,6 +75,8 @@ STRICT = [
     ("text", {}, "dark red", "red", 0.0),
     ("text", {}, ".5", "5", 0.0),
     ("text", {}, r"\boxed{red} or \boxed{blue}", "blue", None),
+    ("text", {}, "Answer: .5\nAnswer: 5", "5", None),
+    ("text", {}, "Answer: 5.\nAnswer: **5**", "5", 1.0),
     ("text", {}, "rouge", "['red', 'Rouge']", 1.0),
     ("text", {"fold": "vqa"}, "the two", "2", 1.0),
     ("text", {"fold": "none"}, "Red", "red", 0.0),
