@@ -71,6 +71,10 @@ def benchmarks(
     ] = None,
     task: Task = None,
 ) -> Iterator[str]:
+    if name is None and form:
+        raise BadParameter("--as writes one benchmark. Name it.")
+    if form is None and (questions or out):
+        raise BadParameter(f"Nothing is to be written. Add --as {either(FORMS)}.")
     offer_specs(Settings.from_env().questions)
     known = offered_benchmarks()
     if name is None:

@@ -76,6 +76,11 @@ def test_a_table_is_written_for_the_toolkit(folder):
     [
         ("animals.yaml --as csv", "'csv' isn't a form. Choose spec, eval.yaml or tsv."),
         (
+            "animals.yaml --out zoo.yaml",
+            "Nothing is to be written. Add --as spec, eval.yaml or tsv.",
+        ),
+        ("--as spec", "--as writes one benchmark. Name it."),
+        (
             "animals.yaml --as tsv",
             "A TSV needs questions and an output. Add --questions FILE and --out FILE.",
         ),
