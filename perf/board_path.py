@@ -50,7 +50,10 @@ DAY = date(2023, 11, 20)
 """A day among those of the planted votes."""
 SINGLE = BoardKey(1, multi=False)
 MOMENT = 1_700_000_000_000_000
-"""The time before the planted votes, in microseconds since 1970: 2023-11-14. They are a second apart."""
+SPAN = 1_000_000_000_000
+"""MOMENT, SPAN: the time before the planted votes (2023-11-14) and the time that they take (11.6 days, however many they
+are), in microseconds.
+"""
 
 
 class Arena:
@@ -118,7 +121,7 @@ class Arena:
                 "began_at": MOMENT,
                 "draw": "lot",
                 "choice": np.where(a_wins, "a", "b"),
-                "voted_at": MOMENT + number * 1_000_000,
+                "voted_at": MOMENT + number * (SPAN // votes),
                 "terms": "1",
                 "final_number": number,
             }
