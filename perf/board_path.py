@@ -50,10 +50,9 @@ DAY = date(2023, 11, 20)
 """A day among those of the planted votes."""
 SINGLE = BoardKey(1, multi=False)
 MOMENT = 1_700_000_000_000_000
+"""The time before the planted votes, in microseconds since 1970: 2023-11-14."""
 SPAN = 1_000_000_000_000
-"""MOMENT, SPAN: the time before the planted votes (2023-11-14) and the time that they take (11.6 days, however many they
-are), in microseconds.
-"""
+"""The time that they take, however many they are, in microseconds: 11.6 days."""
 
 
 class Arena:
