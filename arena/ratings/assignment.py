@@ -118,7 +118,9 @@ def draw_balanced(
     seat_models = [assignment.low for assignment in seat]
     seat_models += [assignment.high for assignment in seat]
     most_places = ceil(2 * size / served.models) + 1
-    free_places = most_places - np.bincount(seat_models, minlength=served.models)
+    places_taken = np.bincount(seat_models, minlength=served.models)
+    # A seat with a tuple from `draw_settling` may have a model in more.
+    free_places = np.maximum(0, most_places - places_taken)
     usable_places = np.minimum(free_places, tuples_after)
     # The drawn pair takes a place of both its models. A model with more than `tuples_after` still has as many to use.
     loses_usable = free_places <= tuples_after
