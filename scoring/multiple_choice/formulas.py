@@ -78,7 +78,7 @@ _BEFORE_OPERAND = re.compile(
     rf"|[\w)}}'’′]\(|(?<![a-z]){FUNCTION}\s?\(?|(?<![a-z])(?:{OPERATION})\s"
     r"|\\[a-z]{2,12}\s?\(?)\Z"
 )
-"""Text that makes the text after it an operand. Before " - ", a letter from j on is a variable; others may be options."""
+"""Text that makes the text after it an operand. Before " - ", letters from j on are variables, others maybe options."""
 _LIST_LABEL = re.compile(r"(?:(?<![\w)])\([a-z]|(?<![\w(])(?:[a-z]|\d{1,2}))\)\s?\Z")
 """The label of a list's member, "(a)" or "2)", whose bracket isn't a formula's."""
 _AFTER_OPERAND = re.compile(
