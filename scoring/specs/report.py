@@ -419,10 +419,12 @@ def splits_of(report: SpecReport) -> Sequence[str]:
 def no_answer_lines(report: SpecReport) -> Sequence[ScoreLine]:
     """Returns the scores of predictions that are no answer of a model, by the reason."""
     reasons = grouped((row.no_answer, row.reading.score) for row in report.rows if row.no_answer)
-    return [
-        line(reason, np.array([[np.nan if score is None else score] for score in scores]))
-        for reason, scores in reasons.items()
-    ]
+    ends = score_ends(spec_of_report(report))
+    lines = []
+    for reason, scores in reasons.items():
+        values = np.array([[np.nan if score is None else score] for score in scores])
+        lines.append(line(reason, values, scale=ends))
+    return lines
 
 
 def head_figure(report: SpecReport) -> str:
