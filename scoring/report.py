@@ -332,8 +332,8 @@ def scores(rows: Iterable[Row], runs: int) -> Matrix:
 def line(name: str, values: Matrix, pictures: Sequence[str] = (), scale: Ends = UNIT) -> ScoreLine:
     """Line of a group: the mean of each run over its scored questions, then the mean over runs.
 
-    `values` are scores, as `scores` returns them; `scale` has the lowest and the highest that there are. Questions about
-    the same picture have the same text in `pictures`, "" for an unknown picture.
+    `values` are scores, as `scores` returns them; `scale` has the lowest and the highest there are. Questions about the
+    same picture have the same text in `pictures`, "" for an unknown picture.
     """
     unscored = np.isnan(values)
     worst = _mean(_run_means(np.where(unscored, scale.low, values)))
