@@ -125,7 +125,10 @@ def truth_of(spec: Spec, item: Item) -> str | None:
 def has_truth(spec: Spec, item: Item) -> bool:
     """Whether a question can be scored: it has a truth, or its spec or rule needs none."""
     case = case_of(spec, item.cells)
-    if spec.columns.truth is None or (case and "truth" not in case.rule.required):
+    column = spec.columns.truth
+    if case and case.rule.truth is not None:
+        column = case.rule.truth
+    if column is None or (case and "truth" not in case.rule.required):
         return True
     return truth_of(spec, item) is not None
 

@@ -106,6 +106,23 @@ def test_a_text_that_is_no_answer_counts_between_the_lowest_and_the_highest_verd
     assert scored.low == scored.mean == -100 < scored.high
 
 
+def test_a_question_without_the_rules_own_truth_is_no_row_of_a_figure(tmp_path):
+    spec = b"""
+name: Pairs
+about: Whether numbers are read.
+called: [Pairs]
+columns: {id: case, truth: null, answer: reply}
+rule: {kind: number, truth: gold}
+figures: {Mean: mean}
+"""
+    lines = [
+        {"case": gold, "question": "How many?", "reply": "5", "gold": gold[1:]}
+        for gold in ("a5", "b5", "c")
+    ]
+    (line,) = figure_lines(report(tmp_path / "a.csv", lines, spec)).values()
+    assert (line.n, line.unscored, line.mean) == (2, 0, 100)
+
+
 def test_a_yaml_file_is_a_benchmark_without_a_line_of_the_registry(tmp_path):
     shutil.copytree(registry.SPECS, tmp_path / "specs", ignore=shutil.ignore_patterns("*.py"))
     (tmp_path / "specs" / "animals.yaml").write_text(blocks(["`animals.yaml`:"])[0])
