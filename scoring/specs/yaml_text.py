@@ -122,8 +122,8 @@ class _SpecDumper(yaml.SafeDumper):
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> ScalarNode:
     """The text in the plainest style that keeps it.
 
-    Quotes keep texts that would be read as a number or None, and breaks that a block would turn into \\n. Other texts of
-    several lines are a block, unless the first is blank or indented: then a block must say how far it is indented.
+    Quotes keep texts that would be read as a number or None, and breaks that a block would turn into \\n. Other texts
+    of several lines are a block, unless the first is blank or indented: then a block must say how far it is indented.
     """
     style = None
     if not isinstance(_plain(text), str) or _OTHER_BREAKS.search(text):
