@@ -1,6 +1,6 @@
 """Coverage of intervals in simulations: `python -m perf.coverage [--runs 100] [--only "busy"]`.
 
-Each simulation draws items and voters anew in every run; its seeds are its name's. A board's truth is the Bradley-Terry
+Each simulation draws items and voters anew in every run, seeded by its name. A board's truth is the Bradley-Terry
 fit to the expected votes on infinitely many items, by infinitely many voters of the same kind, with the design's pairs:
 every model's answer to an item has a quality of its own, and every voter a taste. The truth of win rates is likewise a
 model's expected share; the truth of scores stands in `_score_coverage`.
@@ -10,8 +10,8 @@ and are at most 1.25 times as wide as the middle 95% of the numbers over the run
 their own.
 
 Boards of equal models are looked at every 50 votes: on at most 5% some pair is ever settled. On at most 7% of boards
-(the level of both tests is 5%) some model's place lies outside its rank set, or votes drawn by Bradley-Terry are found
-to differ from it. Models that beat each other in a circle are found on 90%.
+some model's place lies outside its rank set. On at most 7% votes drawn by Bradley-Terry are found to differ from it.
+(The level of rank sets, and of this test, is 5%.) Models that beat each other in a circle are found on 90%.
 """
 
 import sys
@@ -49,7 +49,7 @@ SHARES = Target(least_share=0.92, most_share=1.0, most_width=2.0)
 
 @dataclass(frozen=True)
 class Design:
-    """An arena: how many take part, and how they vote."""
+    """An arena: how many take part, and how they vote. The lists below give models, items, votes, voters by place."""
 
     name: str
     models: int
@@ -67,7 +67,7 @@ class Design:
     ties: float = 0.0
     """Share of votes that are ties."""
     each: int = 1
-    """Votes, by different voters, on an (item, pair) tuple."""
+    """Votes on an (item, pair) tuple, each by a voter drawn anew."""
     star: bool = False
     """Whether the first model is in all battles."""
     scale: float = SCALE
@@ -95,13 +95,16 @@ class Design:
         gap = self.strengths[:, None] - self.strengths[None, :]
         spread = np.sqrt(2 * (self.quality**2 + self.taste**2))
         shifted = gap[:, :, None, None] + spread * NODES + self.bias * np.array([[1], [-1]])
-        # of the last axes, the nodes are weighted and the two sides of the screen averaged
-        chance = (1 / (1 + np.exp(-shifted)) @ WEIGHTS / WEIGHTS.sum()).mean(2)
+        # By model, other model, side of the screen and node: the weighted mean over nodes, then the mean over sides.
+        chance_at_node = 1 / (1 + np.exp(-shifted))
+        chance_on_side = chance_at_node @ WEIGHTS / WEIGHTS.sum()
+        chance = chance_on_side.mean(2)
         wins = (1 - self.lazy) * chance + self.lazy / 2
         wins = (1 - self.ties) * wins + self.ties / 2
         met = np.ones_like(wins) - np.eye(self.models)
         if self.star:
             met[1:, 1:] = 0
+        # So many votes that the fit's prior doesn't count.
         return bradley_terry(1e6 * wins * met).ratings
 
     def run(self, coin: np.random.Generator) -> Estimates:
@@ -131,7 +134,9 @@ DESIGNS = (
 def busy(share: float, others: int = 40) -> Design:
     """Returns a board where one of many voters casts this share of the votes."""
     name = f"one voter with {share:.0%}, {others} others"
-    target = Target(most_share=1.0, most_width=1.25 if share < 0.7 else 2.0)
+    # With most votes from one voter, a board tells little of voters like these, and its intervals may be wider.
+    most_width = 1.25 if share < 0.7 else 2.0
+    target = Target(most_share=1.0, most_width=most_width)
     return Design(name, 7, 574, 4_000, voters=others + 1, taste=0.7, busy=share, target=target)
 
 
@@ -196,10 +201,10 @@ class WinRates:
         voter = coin.choice(
             self.voters, self.votes, p=vote_shares(self.voters, self.busy, self.zeal)
         )
-        odds = self.strengths[model]
-        odds = odds + coin.normal(0, self.quality, (self.models, self.items))[model, item]
-        odds += coin.normal(0, self.taste, (self.models, self.voters))[model, voter]
-        won = coin.random(self.votes) < 1 / (1 + np.exp(-odds))
+        log_odds = self.strengths[model]
+        log_odds = log_odds + coin.normal(0, self.quality, (self.models, self.items))[model, item]
+        log_odds += coin.normal(0, self.taste, (self.models, self.voters))[model, voter]
+        won = coin.random(self.votes) < 1 / (1 + np.exp(-log_odds))
         shares = clustered_shares(won, model, self.models, [item, voter])
         return Estimates(
             np.array([share.hits / max(share.n, 1) for share in shares]),
@@ -259,7 +264,9 @@ CIRCLES = (
 
 
 def vote_shares(voters: int, busiest: float, exponent: float = 0.0) -> Floats:
-    """Returns each voter's share of the votes: by rank to this power, but for the busiest one's share if given."""
+    """Returns each voter's share of the votes: in proportion to rank ** -exponent, except that the first voter has the
+    share `busiest` if it isn't 0.
+    """
     votes = np.arange(1, voters + 1, dtype=np.float64) ** -exponent
     if busiest:
         votes[0] = votes[1:].sum() * busiest / (1 - busiest)
@@ -274,10 +281,11 @@ def votes_of(design: Design, coin: np.random.Generator) -> Votes:
     a = coin.integers(0, m, tuples)
     b = (a + coin.integers(1, m, tuples)) % m
     if design.star:
-        a = np.zeros(tuples, int)
-        b = coin.integers(1, m, tuples)
-        swap = coin.random(tuples) < 0.5
-        a, b = np.where(swap, b, a), np.where(swap, a, b)
+        hub = np.zeros(tuples, int)
+        other = coin.integers(1, m, tuples)
+        is_swapped = coin.random(tuples) < 0.5
+        a = np.where(is_swapped, other, hub)
+        b = np.where(is_swapped, hub, other)
     a = a.repeat(design.each)
     b = b.repeat(design.each)
     voter = coin.integers(0, design.voters, len(a))
@@ -291,7 +299,7 @@ def votes_of(design: Design, coin: np.random.Generator) -> Votes:
     side = np.where(coin.random(len(a)) < 0.5, 1, -1)
     gap = design.strengths[a] - design.strengths[b] + worth[picture, a] - worth[picture, b]
     gap = gap + liking[voter, a] - liking[voter, b]
-    # a beats b if b is among the half of the ring that follows a
+    # Model a has the advantage if b is among the half of the ring that follows a, else b has it.
     ahead = (b - a) % m
     gap = gap + design.circle * np.sign(m - 2 * ahead)
     chance = 1 / (1 + np.exp(-(gap + design.bias * side)))
@@ -340,7 +348,7 @@ TABLE: tuple[tuple[str, Sequence[Simulation]], ...] = (
     ("win rates", WIN_RATES),
     ("scores", SCORES),
 )
-"""Simulations of boards and of scores, by their difficulty."""
+"""Simulations of boards, win rates and scores, by the title above them."""
 
 
 class Counting(NamedTuple):
@@ -400,7 +408,8 @@ def _print_coverage(simulation: Simulation, runs: int) -> bool:
 def _print_count(counting: Counting, design: Design, runs: int) -> bool:
     """Prints the number of boards with the event; returns whether it misses its target."""
     number = sum(results(partial(counting.has_event, design), runs))
-    misses = not counting.least * runs <= number <= counting.most * runs
+    is_within = counting.least * runs <= number <= counting.most * runs
+    misses = not is_within
     print(f"{design.name:>36} {number:>6}{'  misses its target' if misses else ''}", flush=True)
     return misses
 

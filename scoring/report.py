@@ -21,7 +21,7 @@ from pydantic import StrictBool, StrictFloat, StrictInt
 from arena.inference.endpoint import place_of
 from arena.io.csv_text import csv_text
 from arena.io.strict_json import RowsError
-from scoring.intervals import Ends, mean_ends, percent_ends, possible_ends
+from scoring.intervals import UNIT, Ends, mean_ends, percent_ends, possible_ends
 from scoring.no_answers import unscored_because
 from scoring.serialize import read_record
 
@@ -274,7 +274,7 @@ class ScoreLine:
     """
     worst: float
     best: float
-    """Mean if every unscored grade were 0.0, and if it were 1.0."""
+    """Mean if every unscored grade were the lowest there is, and if it were the highest."""
     places: int = 1
     """Digits behind the point, as people read it."""
 
@@ -328,17 +328,20 @@ def scores(rows: Iterable[Row], runs: int) -> Matrix:
     return np.array(lines, dtype=np.float64).reshape(len(lines), runs)
 
 
-def line(name: str, values: Matrix, pictures: Sequence[str] = ()) -> ScoreLine:
+def line(name: str, values: Matrix, pictures: Sequence[str] = (), scale: Ends = UNIT) -> ScoreLine:
     """Line of a group: the mean of each run over its scored questions, then the mean over runs.
 
-    `values` are scores from 0 to 1, as `scores` returns them. Questions about the same picture have the same text in
-    `pictures`, "" for an unknown picture.
+    `values` are scores, as `scores` returns them; `scale` has the lowest and the highest there are. Questions about the
+    same picture have the same text in `pictures`, "" for an unknown picture.
     """
     unscored = np.isnan(values)
-    worst = _mean(_run_means(np.where(unscored, 0.0, values)))
-    best = _mean(_run_means(np.where(unscored, 1.0, values)))
-    ends = mean_ends(values, pictures)
-    low, high = percent_ends(possible_ends(ends, worst / 100, best / 100)) if ends else (None, None)
+    worst = _mean(_run_means(np.where(unscored, scale.low, values)))
+    best = _mean(_run_means(np.where(unscored, scale.high, values)))
+    ends = mean_ends(values, pictures, scale, scale)
+    low = None
+    high = None
+    if ends:
+        low, high = percent_ends(possible_ends(ends, worst / 100, best / 100, scale))
     return ScoreLine(
         name=name,
         n=len(values),

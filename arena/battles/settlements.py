@@ -1,8 +1,9 @@
 """Settlements: the permanent record of first settled orders of two models, on a board or in a campaign.
 
-Boards without a visitor's choices have a record. It has every model that the board ever had, since all pairs ever shown
-share the allowed errors. An order that later votes reverse stays, and is shown as contradicted. Orders settle anew only
-if a platform's list rejects votes that counted.
+A board has a record unless a visitor narrowed it or let flagged votes in. The record has every model that the board
+ever had, since all pairs ever shown share the allowed errors. An order that later votes reverse stays, and is shown as
+contradicted. Orders settle anew only if votes that counted are rejected by a recruitment platform's list of
+participants.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,7 @@ class BoardRecord(NamedTuple):
     """The board's votes when the first model, by code, was settled above the second."""
 
     def settlements_among(self, places: Mapping[int, int]) -> list[Settlement]:
-        """Returns the settled orders between the models of `places` (place by code), with places for codes."""
+        """Returns the settled orders between some models; `places` has the number that stands for each model's code."""
         return [
             Settlement(places[above], places[below], votes)
             for (above, below), votes in self.settled.items()
@@ -56,7 +57,8 @@ class BoardRecord(NamedTuple):
 def source_board_name(kind: str, multi: bool, rule: CountRule, source: str) -> str:
     """Returns the name of a source's board in the record.
 
-    It has the source's name, since imported sources are not in the backup, and get other codes after a wipe.
+    `source` is the source's name; live sources have only a number. A code wouldn't do: imported sources are not in the
+    backup, and after a wipe they get new codes.
     """
     images = "multiple" if multi else "single"
     return f"{kind}, {images}, {rule}: {source}"
@@ -70,6 +72,7 @@ def campaign_board_name(campaign: str) -> str:
 def forget_orders(connection: Connection, campaign: str, source: str) -> None:
     """Deletes the settled orders of a campaign and of every board of its source, since their votes no longer count."""
     boards = [campaign_board_name(campaign)]
+    # A campaign's source is one of the bank.
     for rule in get_args(CountRule):
         boards.append(source_board_name("bank", False, rule, source))
         boards.append(source_board_name("bank", True, rule, source))
@@ -89,9 +92,11 @@ def read_record(connection: Connection, board: str) -> BoardRecord:
 def extend_record(
     database: Database, board: str, record: BoardRecord, codes: Sequence[int], latest: Look | None
 ) -> BoardRecord:
-    """Stores the orders that a look at models of these codes settles first; returns the new record.
+    """Stores a board's new models, and the orders that its latest look settles for the first time; returns the new
+    record.
 
-    If several servers look at the same time, the first one's row stays. After a failed write, the next look writes.
+    `codes` are those of the look's models; without a look nothing is stored. If several servers look at the same time,
+    the first one's row stays. After a failed write, the next look writes.
     """
     if latest is None:
         return record

@@ -2,8 +2,9 @@
 
 Sources: the card of huggingface.co/datasets/comparIA/comparia-fr-arena, and the scripts of the repository
 simonaszilinskas/comparia-data-analysis, which read it: `choice` is `a_better`, `b_better`, `both_good` or `both_bad`,
-and `turn` counts from 0. The table has no voters. By the card, names are revealed only after a choice, whatever the
-`mode` in which the two models were picked.
+and `turn` counts from 0. The published table has no voters, but other exports may have a `visitor_id` or
+`session_hash`. By the card, names are revealed only after a choice, whatever the `mode` in which the two models were
+picked.
 """
 
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ _CHOICES: dict[str, Winner] = {
     "both_good": "tie",
     "both_bad": "both_bad",
 }
+"""Winners by choice; a file may have the side's name instead of `a_better` or `b_better`."""
 _NO_CHOICE = (None, "", "idk")
 """The values of a turn without a choice; `idk` is comparIA's word for a skipped vote."""
 
@@ -68,7 +70,7 @@ def _first_text(values: Any) -> str | None:
 
 
 def _answers(row: Row) -> Iterator[str]:
-    """Yields the answers that the voter had read, since the conversation may go on after the choice."""
+    """Yields only the answers that the voter had read: the conversation may go on after the choice."""
     turn = cells.count(row, "turn")
     for side in ("a", "b"):
         column = cells.first_filled(

@@ -43,9 +43,9 @@ def _image(part: dict[str, Any]) -> Any:
 def question(conversation: Any) -> TurnCell:
     """Returns the user's first question in a list of messages with `role` and `content`.
 
-    If no message is the user's, the first one is the question.
+    A file may name the user's role otherwise: without `user`, the first message that isn't a model's is the question.
     """
-    turns = cells.records(conversation)
+    turns = [turn for turn in cells.records(conversation) if turn.get("role") != "assistant"]
     questions = [turn for turn in turns if turn.get("role") == "user"] or turns
     return turn_cell(questions[0].get("content")) if questions else TurnCell("", [])
 

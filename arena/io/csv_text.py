@@ -13,7 +13,8 @@ _CUT = " [cut: the JSONL has it whole]"
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _FORMULA = re.compile(r"'*(?:[\s\ufeff\u200b]*[=+\-@＝＋－＠]|[\t\n\r])")
 """What a spreadsheet runs, also behind apostrophes: these get one more, so that `plain_cell` gives the text back."""
-_NUMBER = re.compile(r"-(?:[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)?")
+_NEGATIVE_NUMBER = re.compile(r"-(?:[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)?")
+"""A negative number, or a dash alone: a spreadsheet runs neither."""
 
 
 def safe_cell(text: str) -> str:
@@ -21,7 +22,7 @@ def safe_cell(text: str) -> str:
     marked.
     """
     clean = _UNPRINTABLE.sub("", text)
-    safe = f"'{clean}" if _FORMULA.match(clean) and not _NUMBER.fullmatch(clean) else clean
+    safe = f"'{clean}" if _FORMULA.match(clean) and not _NEGATIVE_NUMBER.fullmatch(clean) else clean
     return safe if len(safe) <= CELL_LIMIT else safe[: CELL_LIMIT - len(_CUT)] + _CUT
 
 
@@ -33,14 +34,19 @@ def plain_cell(text: str) -> str:
 def write_csv(
     file: TextIO, rows: Iterable[Iterable[object]], exact: bool = False, **options: Any
 ) -> None:
-    """Writes rows of cells, with `safe_cell` on each text, or with `exact` unchanged, for programs that read them back.
+    """Writes rows of cells, each text made safe by `safe_cell`. With `exact`, texts stay as they are, for programs.
 
     A text with a line break of any kind is quoted. `options` are other options of `csv.writer`.
     """
     safe_rows = rows if exact else map(_safe_row, rows)
     end = options.pop("lineterminator", "\n")
-    # The writer quotes any character of its terminator.
-    lines: Any = SimpleNamespace(write=lambda line: file.write(line.removesuffix("\r\n") + end))
+
+    def write_line(line: str) -> None:
+        file.write(line.removesuffix("\r\n") + end)
+
+    # The writer quotes texts with a character of its line terminator. It is given \r\n so that texts with either are
+    # quoted, and `write_line` puts `end` in its place.
+    lines: Any = SimpleNamespace(write=write_line)
     csv.writer(lines, lineterminator="\r\n", **options).writerows(safe_rows)
 
 

@@ -1,11 +1,13 @@
 """Assignment: the next pair of models and the next item for a worker, by the design of a campaign.
 
 *Balanced* takes the least-served pair, then the item least served with it and overall (a random incomplete block
-design, with seats as blocks). *Settle* gives most votes to the pair that adds most about the least settled neighbours:
-a vote on models i and j with win probability p lowers the variance of a contrast d of the strengths, which have the
-covariance C, by p(1-p)(d'C(e_i-e_j))^2 to first order (a greedy c-optimal design: Pukelsheim 2006). *Fixed* goes
-through a list. No item comes twice in a seat, and started tuples are finished first. Functions here are pure, except
-for the generator."""
+design, with seats as blocks). *Settle* gives most votes to the pair whose next vote tells most about the least settled
+neighbours. The difference of these two strengths is d'strengths, with the variance d'Cd, where C is the covariance of
+the strengths. A vote on models i and j lowers this variance by p(1-p)(d'C(e_i-e_j))^2 to first order, where p is i's
+chance to win and e_i the unit vector of i (a greedy c-optimal design: Pukelsheim 2006). *Fixed* goes through a list.
+
+No item comes twice in a seat, and started tuples are finished first. Functions here are pure, except for the generator.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -50,12 +52,13 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Served:
-    """The votes served so far, and the tuples that may be served: pairs x items."""
+    """The votes served so far, and the tuples that may be served."""
 
     models: int
     votes: Codes
+    """The number of votes served on each tuple: pairs x items."""
     lacks_votes: np.ndarray
-    """The mask of tuples that may be served; both models have answered the item."""
+    """The mask of tuples that may be served, pairs x items: they lack votes, and both models have answered the item."""
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -67,7 +70,7 @@ class Served:
         return replace(self, lacks_votes=self.lacks_votes & (self.votes > 0))
 
     def tuples_left(self, seat: Sequence[Assignment]) -> np.ndarray:
-        """Returns the mask of tuples that a seat may have, without its items."""
+        """Returns the mask of tuples that a seat may have: none with an item that it already has."""
         left = self.lacks_votes.copy()
         left[:, [assignment.item for assignment in seat]] = False
         return left
@@ -77,7 +80,7 @@ class Served:
     ) -> Assignment:
         """Assigns the remaining item that is least served with this pair, then least served overall, then by chance.
 
-        `left` is the mask of `tuples_left`, `probability` that with which the pair was drawn.
+        `left` is the mask of `tuples_left`; `probability` is the one with which the pair was drawn.
         """
         items = np.flatnonzero(left[pair])
         votes_with_pair = self.votes[pair, items]
@@ -105,8 +108,8 @@ def draw_balanced(
     """Returns the next tuple of a seat of `size` tuples, no model in more than ceil(2 size / models) + 1; None if there
     is none.
 
-    A pair is drawn only if the rest of the seat can still be filled: t more tuples can be, if the remaining places of
-    the models, at most t each, add up to 2t.
+    These are a model's places in the seat. A pair is drawn only if enough of them stay free for the tuples after it: t
+    tuples take 2t places, of which one model can take at most t.
     """
     tuples_after = size - len(seat) - 1
     if tuples_after < 0:
@@ -115,14 +118,17 @@ def draw_balanced(
     seat_models = [assignment.low for assignment in seat]
     seat_models += [assignment.high for assignment in seat]
     most_places = ceil(2 * size / served.models) + 1
-    places = most_places - np.bincount(seat_models, minlength=served.models)
-    # A model of the drawn pair loses one of its places, which counts only if it has at most t.
-    loses_one = places <= tuples_after
-    places_after = np.minimum(places, tuples_after).sum()
-    places_after = places_after - loses_one[low] - loses_one[high]
-    can_fill_seat = places_after >= 2 * tuples_after
+    places_taken = np.bincount(seat_models, minlength=served.models)
+    # A seat with a tuple from `draw_settling` may have a model in more.
+    free_places = np.maximum(0, most_places - places_taken)
+    usable_places = np.minimum(free_places, tuples_after)
+    # The drawn pair takes a place of both its models. A model with more than `tuples_after` still has as many to use.
+    loses_usable = free_places <= tuples_after
+    usable_after_pair = usable_places.sum() - loses_usable[low] - loses_usable[high]
+    can_fill_seat = usable_after_pair >= 2 * tuples_after
     left = served.tuples_left(seat)
-    can_draw = left.any(1) & (places[low] > 0) & (places[high] > 0) & can_fill_seat
+    has_places = (free_places[low] > 0) & (free_places[high] > 0)
+    can_draw = left.any(1) & has_places & can_fill_seat
     if not can_draw.any():
         return None
     votes = np.where(can_draw, served.votes.sum(1), np.inf)
@@ -138,18 +144,18 @@ def pair_gains(fit: Strengths, orders: Sequence[Order]) -> Floats | None:
     if not unsettled:
         return None
     order = min(unsettled, key=lambda order: order.progress)
-    # d'C, where d is the strength of the model above less that of the model below.
-    covariance = fit.inverse[order.above] - fit.inverse[order.below]
-    low, high = np.triu_indices(len(covariance), 1)
+    # d'C of the formula: d is 1 for the model above, -1 for the one below.
+    order_covariance = fit.inverse[order.above] - fit.inverse[order.below]
+    low, high = np.triu_indices(len(order_covariance), 1)
     vote_variance = fit.chances[low, high] * fit.chances[high, low]
-    return vote_variance * (covariance[low] - covariance[high]) ** 2
+    return vote_variance * (order_covariance[low] - order_covariance[high]) ** 2
 
 
 def draw_settling(
     served: Served, seat: Sequence[Assignment], gains: Floats | None, coin: np.random.Generator
 ) -> Assignment | None:
-    """Returns the next tuple of a seat, of the remaining pair with the largest gain, or of any in a share
-    UNIFORM_SHARE of draws; None if there is none.
+    """Returns the next tuple of a seat, None if there is none: of the remaining pair with the largest gain, but in a
+    share UNIFORM_SHARE of draws of any remaining pair.
 
     `gains` are those of `pair_gains`; None: all pairs are equally likely.
     """

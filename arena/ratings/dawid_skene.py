@@ -14,6 +14,7 @@ ROUNDS = 1000
 STILL = 1e-9
 """ROUNDS, STILL: the most rounds of EM, and the change of a probability below which EM has converged."""
 _LEAST = 1e-10
+"""The number in place of smaller ones, so that every logarithm is finite."""
 
 
 class Confusions(NamedTuple):
@@ -27,23 +28,30 @@ class Confusions(NamedTuple):
     @property
     def accuracy(self) -> Floats:
         """The probability that a worker is right, over all workers' tasks."""
+        # The diagonal of a confusion: the worker chooses the better answer.
         return np.einsum("waa,a->w", self.says, self.better.mean(0))
 
 
 def dawid_skene(worker: Codes, task: Codes, answer: Codes) -> Confusions:
-    """Fits the confusions of workers to their answers, which are 0 or 1; begins at the majority of each task."""
+    """Fits the confusions of workers to their answers; begins at the shares of the answers to each task.
+
+    The arrays have an entry for each answer that a worker gave: who, to which task, and 0 or 1.
+    """
     workers = int(worker.max(initial=-1)) + 1
     tasks = int(task.max(initial=-1)) + 1
     better = np.zeros((tasks, 2))
     np.add.at(better, (task, answer), 1.0)
     better /= np.maximum(better.sum(1, keepdims=True), 1)
-    for _ in range(ROUNDS if len(task) else 0):
+    rounds = ROUNDS if len(task) else 0  # Without answers there is no mean to begin with.
+    for _ in range(rounds):
         log_says = np.log(_says(worker, answer, better[task], workers))
-        fit = np.tile(np.log(np.maximum(better.mean(0), _LEAST)), (tasks, 1))
-        np.add.at(fit, task, log_says[worker, answer])
-        fit = np.exp(fit - fit.max(1, keepdims=True))
+        log_prior = np.log(np.maximum(better.mean(0), _LEAST))
+        log_posterior = np.tile(log_prior, (tasks, 1))
+        np.add.at(log_posterior, task, log_says[worker, answer])
+        # Divided by its largest, so that no task has only zeros.
+        posterior = np.exp(log_posterior - log_posterior.max(1, keepdims=True))
         before = better
-        better = fit / fit.sum(1, keepdims=True)
+        better = posterior / posterior.sum(1, keepdims=True)
         if np.abs(better - before).max() < STILL:
             break
     return Confusions(_says(worker, answer, better[task], workers), better)

@@ -1,10 +1,11 @@
 """Planner: the number of votes that a campaign needs for a wanted precision, before any vote is paid.
 
 The covariance of the strengths is a sandwich, L^+ B L^+. L is the information of n votes a pair: the Laplacian of
-n p(1-p). B is the covariance of the score: L times the design effect 1 + (m-1) rho of m votes on a tuple (Kish 1965),
-and the shared part of an item's and of a worker's tuples. Standardised residuals of two votes on different pairs
-correlate by rho if they share a model (with the sign of its side) and not at all otherwise; two tuples of a worker on
-one pair correlate by twice as much. Individual qualities of answers, or tastes, have this effect to first order.
+n p(1-p). B is the covariance of the score, a sum: L times the design effect 1 + (m-1) rho of m votes on a tuple (Kish
+1965), plus what the tuples of an item share, plus what those of a worker share. Standardised residuals of two votes on
+different pairs correlate by rho if the pairs share a model (with the sign of its side) and not at all otherwise. Two
+tuples of a worker on one pair share both models, and correlate by twice as much. Individual qualities of answers, or
+tastes, have this effect to first order.
 
 Assumptions: every pair is equally frequent, and items and workers' pairs are as even as in the *balanced* design.
 """
@@ -62,9 +63,9 @@ class _Sandwiches(NamedTuple):
     """The sandwiches around one vote on every pair: models x models each."""
 
     own: Floats
-    """Of the votes' own covariance."""
+    """The sandwich of the votes' own covariance."""
     couples: Floats
-    """Of couples of votes that share a model."""
+    """The sandwich of couples of votes that share a model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +104,10 @@ class Plan:
         information = _laplacian(deviation**2)
         root = _laplacian(deviation)
         # The rows of a Laplacian sum to 0, so this is the Moore-Penrose inverse.
-        mean = 1 / len(information)
-        inverse: Floats = np.linalg.inv(information + mean).astype(np.float64, copy=False) - mean
+        shift = 1 / len(information)
+        inverse: Floats = np.linalg.inv(information + shift).astype(np.float64, copy=False) - shift
+        # The mean over ordered couples of different pairs, times `pairs`: `covariance` multiplies both sandwiches by
+        # pairs / votes**2, and this one needs pairs**2 / votes**2.
         couples = (root @ root - 2 * information) * self.pairs
         couples /= max(1, self.pairs * (self.pairs - 1))
         return _Sandwiches(inverse, inverse @ couples @ inverse)
@@ -166,17 +169,21 @@ class _CoupleSums(NamedTuple):
 
 
 def _couple_correlations(votes: Votes, residual: Floats, cluster: Codes) -> _CoupleCorrelations:
-    m = votes.models
+    models = votes.models
     clusters = int(cluster.max()) + 1
     low = np.minimum(votes.a, votes.b)
     high = np.maximum(votes.a, votes.b)
-    tuples, tuple_code = np.unique((cluster * m + low) * m + high, return_inverse=True)
+    tuples, tuple_code = np.unique((cluster * models + low) * models + high, return_inverse=True)
 
     def couple_sums(on_a: Floats, on_b: Floats, on_low: Floats) -> _CoupleSums:
-        """Sums products of a number of each vote, given with its sign for side a, side b and the lower model."""
+        """Sums the products of the numbers of two votes.
+
+        A vote's number, such as its residual, has another sign for the other model. It is given for the models on side
+        a and on side b, and for the lower one, by which the votes on one pair are compared.
+        """
         squares = float((on_low**2).sum())
-        by_model = code_sums(cluster * m + votes.a, on_a, clusters * m)
-        by_model += code_sums(cluster * m + votes.b, on_b, clusters * m)
+        by_model = code_sums(cluster * models + votes.a, on_a, clusters * models)
+        by_model += code_sums(cluster * models + votes.b, on_b, clusters * models)
         by_tuple = code_sums(tuple_code, on_low, len(tuples))
         same_pair = float((by_tuple**2).sum()) - squares
         # A vote meets itself at both of its models, and so does each couple on the same pair.
@@ -184,8 +191,9 @@ def _couple_correlations(votes: Votes, residual: Floats, cluster: Codes) -> _Cou
         return _CoupleSums(same_pair, shared_model)
 
     products = couple_sums(residual, -residual, np.where(votes.a < votes.b, residual, -residual))
-    one = np.ones(len(votes))
-    couples = couple_sums(one, one, one)
+    # With 1 for every residual, the sums are the numbers of couples.
+    ones = np.ones(len(votes))
+    couples = couple_sums(ones, ones, ones)
     return _CoupleCorrelations(
         same_pair=products.same_pair / couples.same_pair if couples.same_pair else None,
         shared_model=products.shared_model / couples.shared_model if couples.shared_model else None,
@@ -196,17 +204,22 @@ def covariance(plan: Plan, votes: float, each: int) -> Floats:
     """Returns the covariance of the strengths after this many votes, `each` on a tuple: models x models."""
     rho = plan.correlations
     pairs = plan.pairs
+    # The correlations of ordered couples of votes, summed: of votes on one pair, and of votes on different pairs.
     same_pair = votes * (1 + (each - 1) * rho.within_tuple)
     shared_model = 0.0
 
     def add_clusters(clusters: float, tuples: float, correlation: float) -> None:
-        """Adds clusters of so many tuples each, whose tuples correlate if they share a model."""
+        """Adds the couples of tuples in so many clusters of so many tuples to both sums.
+
+        `correlation` is that of two tuples that share a model. The sandwich of couples is 0 for those that share none.
+        """
         nonlocal same_pair, shared_model
         couples_on_pair = pairs * _couples(tuples / pairs)
         # Couples on one pair share both models.
         same_pair += clusters * correlation * 2 * couples_on_pair
         shared_model += clusters * correlation * (_couples(tuples) - couples_on_pair)
 
+    # Two tuples of an item have each**2 couples of votes.
     add_clusters(plan.items, votes / each / plan.items, rho.within_item * each**2)
     add_clusters(votes / plan.seat, plan.seat, rho.within_worker)
     total = same_pair * plan.unit.own + shared_model * plan.unit.couples
@@ -219,8 +232,9 @@ def half_widths(plan: Plan, votes: float, each: int) -> Floats:
 
 
 def cost(plan: Plan, each: int) -> Cost:
-    """Returns the fewest votes that are enough, by bisection, since more are never worse; or all that the items allow.
+    """Returns the cost of the fewest votes that are enough, or of all that the items allow.
 
+    More votes are never worse, so bisection finds the fewest.
     Raises `PlanError` for a plan without a goal.
     """
     if plan.half_width is None and plan.gap is None:
@@ -253,7 +267,7 @@ def cost(plan: Plan, each: int) -> Cost:
 def comparison(costs: Sequence[Cost]) -> list[str]:
     """Returns sentences that compare the cost of one vote per tuple with each later cost, where it is cheaper."""
     lines = []
-    for single, several in combinations(costs, 2):
+    for single, several in combinations(costs, 2):  # each cost with each later one
         if single.each != 1 or not (single.is_enough and several.is_enough):
             continue
         share = single.votes / several.votes
@@ -280,9 +294,9 @@ def _is_enough(plan: Plan, votes: int, each: int) -> bool:
     gap_variance = variance[:, None] + variance[None, :] - 2 * strength_covariance
     order = np.argsort(plan.strengths)
     neighbours_variance = gap_variance[order[1:], order[:-1]].max()
-    standard_errors = plan.gap / ELO.points / np.sqrt(neighbours_variance)
+    gap_in_errors = plan.gap / ELO.points / np.sqrt(neighbours_variance)
     needed = boundary(neighbours_variance, plan.pairs) + _POWER_QUANTILE
-    return bool(standard_errors >= needed)
+    return bool(gap_in_errors >= needed)
 
 
 def _laplacian(weights: Floats) -> Floats:

@@ -50,7 +50,7 @@ class LiveApi:
     is_space: bool
     credits: Credits
     keyless: OfferState
-    """The state of the offer to a visitor without a key, if the models need one."""
+    """The state of the offer to a visitor without a key, if the models need a key."""
     sessions: LiveSessions
     store: LiveStore
     images: OwnImages
@@ -90,7 +90,7 @@ class LiveApi:
         return JSONResponse({"state": offer.state, "html": html}, headers=NO_STORE)
 
     def try_again(self, request: Request) -> Response:
-        """Loads models that failed once more, and returns the new offer."""
+        """Tries again to load the models that failed, and returns the new offer."""
         self.models.try_again()
         return self.show_offer(request)
 
@@ -131,9 +131,11 @@ class LiveApi:
         key = body.text("item")
         item = await asyncio.to_thread(self._chosen_item, key) if key else None
         files = await asyncio.to_thread(self._files, item)
-        network = self.networks.of(request)
         live_request = LiveRequest(
-            body.text("instruction"), body.texts("images"), body.flag("keep"), network
+            instruction=body.text("instruction"),
+            images=body.texts("images"),
+            keep=body.flag("keep"),
+            network=self.networks.of(request),
         )
         battle = await self.sessions.begin(request.state.voter, live_request, item, files)
         return JSONResponse({"battle": battle.token}, headers=NO_STORE)
@@ -185,7 +187,7 @@ class LiveApi:
         return await self._quiet_scene(request, battle)
 
     async def _quiet_scene(self, request: Request, battle: LiveBattle) -> Response:
-        """Returns the scene of a battle without answers in progress, after an act in it."""
+        """Returns the scene of a battle without answers in progress, after an act in it: the page has its question."""
         voter = request.state.voter
         state = LiveState(battle, is_growing=False, ahead=0, texts={})
         revealed = await asyncio.to_thread(self._names_and_facts, voter, battle)
@@ -223,7 +225,8 @@ class LiveApi:
 
     def _files(self, item: Item | None) -> tuple[bytes, ...]:
         """Returns the pictures of an item of the bank. Raises LiveError if one is missing."""
-        names = [f"{image.sha256}.{image.suffix}" for image in item.images] if item else []
+        images = item.images if item else ()
+        names = [f"{image.sha256}.{image.suffix}" for image in images]
         paths = [self.pictures.path(name) for name in names]
         if None in paths:
             raise LiveError("A picture of this item is missing. Choose another item.")

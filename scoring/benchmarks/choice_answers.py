@@ -1,4 +1,4 @@
-"""Answers to multiple-choice questions in the form for people, and the reasons why some are no answers of a model."""
+"""Answers to multiple-choice questions as people read them, and the reasons why some are no answers of a model."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -21,7 +21,7 @@ RULE_FAILURES: Mapping[Rule, str] = {
 
 
 def no_answers(rows: Iterable[Answered]) -> Mapping[str, str]:
-    """The reasons why predictions are no answers, by index, from their texts alone; "" for an answer.
+    """The reasons that the texts alone give why predictions are no answers, by index; "" for an answer.
 
     An option's own text is an answer, even one that reads like a failure.
     """
@@ -33,15 +33,15 @@ def no_answers(rows: Iterable[Answered]) -> Mapping[str, str]:
 
 @remembered
 def failures(rows: Sequence[Decided], protocol: Protocol) -> Mapping[str, str]:
-    """The reasons why predictions are no answers of a model, by index; "" for an answer.
+    """The reasons that a protocol gives why predictions are no answers of a model, by index; "" for an answer.
 
     Under `strict` they come from the decisions, under a paper's protocol from the texts. A tie of likelihoods always
-    comes from the decision: its text is empty.
+    comes from the decision: its text is empty, which would be another reason.
     """
     by_rule = {str(row.question.index): RULE_FAILURES.get(row.decision.rule, "") for row in rows}
     if protocol == "strict":
         return by_rule
-    ties = {index: reason for index, reason in by_rule.items() if reason == Rule.TIED}
+    ties = {index: reason for index, reason in by_rule.items() if reason == Rule.TIED.value}
     return {**no_answers(rows), **ties}
 
 
@@ -64,7 +64,7 @@ def failure_lines(rows: Sequence[Decided], protocol: Protocol) -> list[ScoreLine
 def scored_answer(
     base: Decided, answered: Decided, right: bool | None, groups: tuple[str, ...]
 ) -> ScoredAnswer:
-    """A question as the row `base` shows it, with the answer in `answered`, which may be another pass of it."""
+    """A question as in the row `base`, with the answer of the row `answered`: the same row, or another pass of it."""
     question = base.question
     letter = answered.decision.letter
     truth = question.answer

@@ -49,7 +49,7 @@ _MOST_PREFIX = 1_000
 _IDS = ("id", "question_id", "index")
 _ANSWERS = ("prediction", "pred", "response", "output")
 _UNSURE_ANSWERS = ("text", "answer")
-"""Names of columns that hold answers only if no column has a name of `_ANSWERS`."""
+"""Names of columns that may hold answers. Beside one of `_ANSWERS`, `answer` is the truth, and `text` is refused."""
 _TRUTHS = ("answer", "ground_truth", "gt_answer", "target")
 _QUESTION_FILE_COLUMNS = ("capability", "category", "imagename", "imagesource")
 """Columns of the benchmark's own question file."""
@@ -90,7 +90,7 @@ class Prediction:
     """An answer in the file, exactly as written."""
 
     id: str
-    """The question's id; if no question has it, the file's own text."""
+    """The question's id. If there is no such question, the id that the file gives, or the beginning of its text."""
     text: str
     row: int
     """The row of the file at which it starts."""
@@ -131,8 +131,8 @@ def read_predictions(
 ) -> Upload:
     """A file's predictions; the accepted layouts are those in `Layout`.
 
-    Rows name their question by its id, by the number in its id (0, "0.0"), or by its text if there is no id. JSONL, CSV
-    and TSV are streamed. `name` is the owner's name for the file. Raises RowsError.
+    Rows name their question by its id, by the number that its id ends in (0 or "0.0" for v1_0), or by its text if there
+    is no id. JSONL, CSV and TSV are streamed. `name` is the owner's name for the file. Raises RowsError.
     """
     label = name or path.name
     index = QuestionIndex(questions)
@@ -150,14 +150,13 @@ def read_predictions(
             outside += 1
         else:
             predictions.append(prediction)
-        values = joined.record.values
-        is_same = index.is_same(prediction.id, values.get(columns.question or ""))
+        is_same = index.is_same(prediction.id, _cell(joined.record, columns.question))
         if is_same is not None:
             same_questions.add(is_same)
-        model = values.get(columns.model or "")
+        model = _cell(joined.record, columns.model)
         if isinstance(model, str) and model.strip():
             models.add(model.strip())
-        prefixes.add(str(values.get(PREFIX) or ""))
+        prefixes.add(str(joined.record.values.get(PREFIX) or ""))
     if columns is None:
         raise NoAnswersError("The file has no answers. Choose the one that has them.", label)
     titles = sorted(models)
@@ -172,6 +171,7 @@ def read_predictions(
             label,
             column=PREFIX,
         )
+    prefix = next(iter(prefixes))  # the same in all rows
     return Upload(
         file=label,
         layout=columns.layout,
@@ -179,7 +179,7 @@ def read_predictions(
         predictions=tuple(predictions),
         outside=outside,
         asks_others=same_questions == {False},
-        asked="".join(prefixes)[:_MOST_PREFIX],
+        asked=prefix[:_MOST_PREFIX],
     )
 
 
@@ -197,7 +197,7 @@ class JoinedRecord(NamedTuple):
 def joined_records(
     path: Path, index: "QuestionIndex", limits: FileLimits, label: str
 ) -> Iterator[JoinedRecord]:
-    """Yields the records of a file with the ids of their questions. Raises RowsError, for a file of verdicts too."""
+    """Yields the records of a file with the ids of their questions. Raises RowsError, for a toolkit's results too."""
     columns: _Columns | None = None
     with row_errors(label):
         for source in read_records(path, limits, _SKIPPED, label, allow_object=True):
@@ -213,12 +213,12 @@ def joined_records(
 
 
 def _refuse_result_file(source: Record, record: Record, label: str) -> None:
-    """Raises RowsError for a file of verdicts, by its first record."""
+    """Raises RowsError for a toolkit's file of results, by its first record."""
     if "hit" in record.values and (problem := result_file_problem(source, label)):
         raise RowsError(problem)
 
 
-_LEAVE_OUT = "Add them, or score without them: choose Leave them unscored under Details, or -o missing=unscored."
+_ADD_ANSWERS = "Add them, or score without them: choose Leave them unscored under Details, or -o missing=unscored."
 
 
 def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Filled, ...]:
@@ -231,7 +231,7 @@ def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Fill
     repeated = [id for id, count in counts.items() if count > 1]
     problems = []
     if unanswered and missing == "stop":
-        problems.append(f"Questions without an answer: {_listed(unanswered)}. {_LEAVE_OUT}")
+        problems.append(f"Questions without an answer: {_listed(unanswered)}. {_ADD_ANSWERS}")
     if unknown:
         advice = _advice(unknown, questions)
         problems.append(f"Ids that are not in {questions.name}: {_listed(unknown)}. {advice}")
@@ -257,21 +257,22 @@ def _other_benchmark(title: str, name: str) -> str:
     return f"They are {title}'s: score the file with --benchmark {name}."
 
 
-def notices(upload: Upload, questions: QuestionSet, then: str = BEFORE) -> tuple[str, ...]:
-    """Returns notices about a file; `then` is the treatment of predictions that are no answer of a model."""
+def notices(upload: Upload, questions: QuestionSet, effect: str = BEFORE) -> tuple[str, ...]:
+    """Returns notices about a file; `effect` is the sentence on what becomes of predictions that are no answer."""
     truths = {question.id: question.truth for question in questions.questions}
     texts = {question.id: question.text for question in questions.questions}
     reasons = {}
     echoes = []
     na_words = []
     for prediction in upload.predictions:
+        # A text like the right answer's is an answer, even one that reads like a failure.
         truth_parts = _TRUTH_PARTS.split(truths.get(prediction.id, ""))
         reasons[prediction.id] = no_answer(prediction.text, truth_parts)
         if repeats(prediction.text, texts.get(prediction.id, "")):
             echoes.append(prediction.id)
         if prediction.text.strip() in NO_ANSWERS:
             na_words.append(prediction.id)
-    lines = [*no_answer_sentences(reasons, len(upload.predictions), then)]
+    lines = [*no_answer_sentences(reasons, len(upload.predictions), effect)]
     if upload.asks_others:
         lines.append(
             f"None of its questions is the one with that id in {questions.name}. Is it a file of another benchmark?"
@@ -309,7 +310,7 @@ class QuestionIndex:
         self._questions_by_text = grouped((folded(question.text), question) for question in whole)
 
     def is_same(self, id: str, text: JSON) -> bool | None:
-        """Whether a prompt holds the question of an id, up to its first picture; None where one is not known."""
+        """Whether a prompt holds the question of an id, up to its first picture; None for an unknown id or prompt."""
         if id not in self._beginnings or not isinstance(text, str) or not text.strip():
             return None
         return self._beginnings[id] in folded(text)
@@ -319,7 +320,7 @@ class QuestionIndex:
         if columns.id is None:
             return self._id_by_text(record, columns)
         id = self._id_in_column(record, columns.id)
-        text = record.values.get(columns.question or "")
+        text = _cell(record, columns.question)
         if not isinstance(text, str):
             return id
         ids = [question.id for question in self._questions_by_text.get(folded(text), [])]
@@ -333,11 +334,11 @@ class QuestionIndex:
         value = record.values[column]
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             problem = "An id is a text or a number. Write it as in the benchmark."
-            raise RowsError(problem, None, record.row, column)
+            raise RowsError(problem, row=record.row, column=column)
         written = _normal(str(value))
         if not written:
             problem = "The id is empty. Write it there, or delete the row."
-            raise RowsError(problem, None, record.row, column)
+            raise RowsError(problem, row=record.row, column=column)
         if written in self._ids:
             return self._ids[written]
         number = _whole_number(written)
@@ -345,16 +346,12 @@ class QuestionIndex:
 
     def _id_by_text(self, record: Record, columns: _Columns) -> str:
         """Id of the record's question by its text, else the beginning of that text. Raises RowsError."""
-        text = record.values.get(columns.question or "")
+        text = _cell(record, columns.question)
         if not isinstance(text, str) or not text.strip():
-            raise RowsError(
-                "The question's text is missing. Write it there.",
-                None,
-                record.row,
-                columns.question,
-            )
+            problem = "The question's text is missing. Write it there."
+            raise RowsError(problem, row=record.row, column=columns.question)
         matching = self._questions_by_text.get(folded(text), [])
-        truth = record.values.get(columns.truth or "")
+        truth = _cell(record, columns.truth)
         if len(matching) > 1 and isinstance(truth, str):
             matching = [
                 question for question in matching if folded(question.truth) == folded(truth)
@@ -402,11 +399,18 @@ def _columns(source: Record, record: Record) -> _Columns:
         (column for column in names if names[column] in _TRUTHS and column != answer), None
     )
     model = _only_column(names, ("model_id", "model"), "the model", record)
-    return _Columns(_layout(source, set(names.values()), id), answer, id, question, truth, model)
+    return _Columns(
+        layout=_layout(source, set(names.values()), id),
+        answer=answer,
+        id=id,
+        question=question,
+        truth=truth,
+        model=model,
+    )
 
 
 def _answer_column(names: Mapping[str, str], record: Record) -> str:
-    """Column of the answers; beside a column that can be nothing else, "answer" is the truth. Raises RowsError.
+    """Column of the answers; beside a column with a name of `_ANSWERS`, "answer" is the truth. Raises RowsError.
 
     `names` are plain names by the file's own.
     """
@@ -456,6 +460,11 @@ def _layout(source: Record, names: set[str], id: str | None) -> Layout:
     if names >= {"index", "prediction"}:
         return "VLMEvalKit table"
     return "records" if id else "question texts"
+
+
+def _cell(record: Record, column: str | None) -> JSON:
+    """The cell in the column of a role; None if the file has no such column."""
+    return None if column is None else record.values.get(column)
 
 
 def _answer(record: Record, columns: _Columns) -> str:

@@ -1,11 +1,11 @@
 """Owners: a person's reports in several browsers, which a code brings together.
 
 A report belongs to the cookie under which it was scored, or to the account that was logged in. A code that one browser
-shows, and another enters within minutes, makes the other's reports the first one's, and lets both own them all. Only
-its digest is stored.
+shows, and another enters within minutes, brings the reports of both together: they belong to the browser that shows it,
+or to the one that enters it if only that has an account, and both own them all. Only the code's digest is stored.
 
-A login makes the browser's own reports the account's. The cookie before it owns none of them any more: somebody may
-have planted it. After a logout the browser owns nothing.
+A login makes the browser's own reports the account's. The guest's cookie owns none of them any more: somebody may have
+planted it. After a logout the browser owns nothing.
 """
 
 import hashlib
@@ -44,7 +44,10 @@ REPORT_BROWSER = Table(
     Column("cookie", Text, primary_key=True),
     Column("owner", Text, nullable=False, index=True),
 )
-"""Browsers and accounts that own another's reports, by `key_of`; not in the backup, whose reports have no owner."""
+"""The owner with whom a browser or account was merged; `cookie` is its key by `key_of`.
+
+Not in the backup, whose reports have no owner.
+"""
 OWNED_TABLES = tuple(
     table(name, column("owner")) for name in ("job", "submission", "mark", "secret_report")
 )
@@ -94,6 +97,7 @@ class ReportOwners:
                 raise CodeError(
                     "This code opens nothing: it was used, is older than 10 minutes, or has a typo."
                 )
+            # Since it showed the code, the owner may have been merged with another.
             showing = _owner_of_cookie(connection, code_owner)
             entering = _owner_of_cookie(connection, cookie)
             if entering == showing:
@@ -111,23 +115,25 @@ class ReportOwners:
         """
         with self._database.write() as connection:
             take_turn(connection, REPORT_CODE)
+            # No browser that shares the guest's reports, or could by a code, gets to share the account's.
             connection.execute(delete(REPORT_BROWSER).where(REPORT_BROWSER.c.owner == guest))
             connection.execute(delete(REPORT_CODE).where(REPORT_CODE.c.owner == guest))
             owner = _final_owner(connection, person_key(account.hashed))
             _move_reports(connection, guest, owner)
 
 
-def _move_reports(connection: Connection, before: str, owner: str) -> None:
-    """Gives all that one owner has to another."""
+def _move_reports(connection: Connection, before: str, into: str) -> None:
+    """Gives all that the owner `before` has to the owner `into`."""
     for owned_table in OWNED_TABLES:
+        # A table is missing until the module that defines it is loaded.
         if not inspect(connection).has_table(owned_table.name):
             continue
         rows = update(owned_table).where(owned_table.c.owner == before)
-        connection.execute(rows.values(owner=owner))
+        connection.execute(rows.values(owner=into))
 
 
 def _merge(connection: Connection, before: str, into: str) -> None:
-    """Gives all that one owner has, and gets from now on, to another, and the browsers that follow it too."""
+    """Makes one owner part of another: its reports of today and later, and the browsers that were merged with it."""
     _move_reports(connection, before, into)
     browsers = update(REPORT_BROWSER).where(REPORT_BROWSER.c.owner == before)
     connection.execute(browsers.values(owner=into))

@@ -15,9 +15,9 @@ _SIGNS: Mapping[str, str] = {
     "omega": "ω", "Delta": "Δ", "Omega": "Ω", "Theta": "Θ", "%": "%", "$": "$",
     **{name: name for name in "sin cos tan cot sec csc log ln exp lim max min det gcd".split()},
 }  # fmt: skip
-_COMMAND = re.compile(
-    rf"\\(?:({'|'.join(sorted(filter(str.isalpha, _SIGNS), key=len, reverse=True))})(?![a-zA-Z])|([%$])|[,;!:])"
-)
+_SIGN_NAMES = sorted(filter(str.isalpha, _SIGNS), key=len, reverse=True)
+"""The names made of letters, the longest first: no name is cut short by another. The others, % and $, are signs."""
+_COMMAND = re.compile(rf"\\(?:({'|'.join(_SIGN_NAMES)})(?![a-zA-Z])|([%$])|[,;!:])")
 _FRACTION = re.compile(
     r"\\[dt]?frac\s?(?:\{\s?([^{}]{1,40}?)\s?\}\s?\{\s?([^{}]{1,40}?)\s?\}|(\d)\s?(\d)(?!\d))"
 )
@@ -27,6 +27,7 @@ _EXPONENT = re.compile(r"\^\s?\{\s?(-?\w{1,4})\s?\}")
 _DEGREE_EXPONENT = re.compile(r"\^\s?(?:\{\s?°\s?\}|°)")
 _SIZE_COMMAND = re.compile(r"\\(?:left|right|big|Big)(?=[()\[\]|])")
 _TIMES_LETTER = re.compile(r"(?<=\d)\s?\\cdot\s?(?=[a-zA-Z])")
+"""The dot of a product that people write without one: 2x."""
 _MOST_LEVELS = 3
 """Most levels of nested fractions and roots."""
 
@@ -77,9 +78,9 @@ _BEFORE_OPERAND = re.compile(
     rf"|[\w)}}'’′]\(|(?<![a-z]){FUNCTION}\s?\(?|(?<![a-z])(?:{OPERATION})\s"
     r"|\\[a-z]{2,12}\s?\(?)\Z"
 )
-"""Text that makes the text after it an operand."""
+"""Text that makes the text after it an operand. Before " - ", letters from j on are variables, others maybe options."""
 _LIST_LABEL = re.compile(r"(?:(?<![\w)])\([a-z]|(?<![\w(])(?:[a-z]|\d{1,2}))\)\s?\Z")
-"""The label of a list's member, "(a)" or "2)", whose bracket is none of a formula."""
+"""The label of a list's member, "(a)" or "2)", whose bracket isn't a formula's."""
 _AFTER_OPERAND = re.compile(
     r"\s?[*/×÷·^√±∪∩∧∨<>≤≥≠=]|\s?\+|[({|!]|['’′]\s?[=(]|-[\w(\\√]|\s-\s?(?:[\d(√]|[a-zα-ω](?![a-z]))|\s?\\[a-z]"
     rf"|\s?{FUNCTION}(?![a-z])|\s(?:squared|cubed|choose|times|plus|minus|over|divided)\b|(?<=\))\w"
@@ -91,10 +92,10 @@ _WINDOW = 24
 
 def is_formula(content: str) -> bool:
     """Whether an option's text is a formula or a symbol without a word: "x", "2x", "mg", "P(A)"."""
-    rest = _FUNCTIONS.sub("", content)
-    if _WORD.search(rest):
+    without_functions = _FUNCTIONS.sub("", content)
+    if _WORD.search(without_functions):
         return False
-    is_symbol = rest.isalpha() and len(rest) <= 2
+    is_symbol = without_functions.isalpha() and len(without_functions) <= 2
     return is_symbol or bool(_SIGN.search(content))
 
 

@@ -27,7 +27,7 @@ NO_CASE = "no case of the rule fits"
 NO_TRUTH = "no right answer to grade it by"
 _LOST = Reading(None, "", "most of the judge's replies could not be read")
 MOST_GROUPS = 500
-"""Groups of a column up to which each has its figures."""
+"""The most groups of a column for which each group has its figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class SpecReport:
     missing: StrictInt = 0
     """Questions of the question file without an answer; 0 too without such a file."""
     canary_seed: str = ""
-    """Draws which questions the canaries are under; "" where the judge is tested by none."""
+    """The seed of the draw of questions that get canaries as answers; "" if no canary tests the judge."""
     canaries: tuple[Judged, ...] = ()
     """The judge's outcomes for canaries: answers that deserve nothing."""
     questions: QuestionStamp | None = None
@@ -88,7 +88,7 @@ def read_rows(
 ) -> tuple[ReadRow, ...]:
     """Reads the answers by the spec's rule.
 
-    `goes_on` passes the questions on one by one, and may raise between two of them to stop the reading.
+    `goes_on` is given the questions, and yields them one by one as they are read; it may raise to stop the reading.
     """
     items = goes_on(items_of(spec, rows, protocol))
     return tuple(read_row(spec, row, item, protocol) for row, item in zip(rows, items, strict=True))
@@ -96,12 +96,13 @@ def read_rows(
 
 def read_row(spec: Spec, row: SpecRow, item: Item, protocol: RuleProtocol) -> ReadRow:
     """Reads an answer by the spec's rule. Under `strict`, text that is no answer of a model is unscored."""
-    reason = no_answer(row.answer, [*filter(None, [item.truth]), *item.options.values()])
+    reason = no_answer(row.answer, [item.truth or "", *item.options.values()])
     if reason and protocol == "strict":
         return ReadRow(row, _no_answer_reading(reason), reason)
     case = case_of(spec, row.cells)
     if case is None:
         return ReadRow(row, Reading(None, "", NO_CASE), reason)
+    # A rule that compares reads the answer even without a truth, and gives it no score.
     if not (case.rule.is_compared or has_truth(spec, item)):
         return ReadRow(row, Reading(None, "", NO_TRUTH), reason)
     return ReadRow(row, case.rule.reading(item, row.answer, protocol), reason)
@@ -124,7 +125,10 @@ def truth_of(spec: Spec, item: Item) -> str | None:
 def has_truth(spec: Spec, item: Item) -> bool:
     """Whether a question can be scored: it has a truth, or its spec or rule needs none."""
     case = case_of(spec, item.cells)
-    if spec.columns.truth is None or (case and "truth" not in case.rule.required):
+    column = spec.columns.truth
+    if case and case.rule.truth is not None:
+        column = case.rule.truth
+    if column is None or (case and "truth" not in case.rule.required):
         return True
     return truth_of(spec, item) is not None
 
@@ -160,10 +164,11 @@ def ruled_rows(report: SpecReport) -> Iterator[RuledRow]:
 
 
 def final_report(report: SpecReport) -> SpecReport:
-    """The report if no judge will complete it, where whether an answer is scored must not tell its right answer.
+    """The report if no judge will complete it, for readers who must not learn the right answers.
 
-    An answer that stays unread because of its right answer is wrong. A text that is no answer of a model is none also
-    where the right answer is the same text.
+    Under `strict`, whether an answer has a score can depend on the right answer. Here it doesn't: an answer that stays
+    unread because it is unlike the right one is wrong, and a text that is no answer of a model is none, even where the
+    right answer is the same text.
     """
     if report.protocol != "strict":
         return report
@@ -200,9 +205,10 @@ def lost_judging(report: SpecReport, unit: str = "answer") -> str:
 
 @remembered
 def scored_rows_of_report(report: SpecReport) -> ScoredRows:
-    """The rows that can be scored, one for each member of a cell that is split, with the columns that figures name.
+    """The rows that can be scored, with the columns that figures, groups and splits name.
 
-    What a judge read counts only if most of its replies could be read, but for the toolkits, which count all.
+    An answer has a row for each member of a cell that is split. If most of the judge's replies could not be read, those
+    that could don't count either, except under the toolkits' protocols.
     """
     spec = spec_of_report(report)
     rows = [*_scorable_rows(report)]
@@ -211,25 +217,25 @@ def scored_rows_of_report(report: SpecReport) -> ScoredRows:
         for column in _cell_columns(spec)
         if any(column in row.cells for row in rows)
     }
+    mark_fields = _mark_fields(spec, [row.reading.marks for row in rows])
     return scored_rows(
         scores=[row.reading.score for row in rows],
         reads=[row.reading.read for row in rows],
         truths=[truth_of(spec, row.item) or "" for row in rows],
         pictures=_picture_names(rows, is_split=len(rows) > len(report.rows)),
         cells=cell_lists,
-        answers=[row.answer for row in rows],
+        answers=[row.answer_number for row in rows],
         options=[len(row.item.options) for row in rows],
         ends=score_ends(spec),
-        **_mark_fields(spec, [row.reading.marks for row in rows]),
         is_unread_no=report.protocol == "vlmevalkit",
+        **mark_fields,
     )
 
 
 class _ScorableRow(NamedTuple):
     """An answer, or one of the rows that it becomes where its question's cells are split."""
 
-    answer: int
-    """The number of the answer."""
+    answer_number: int
     picture: str
     reading: Reading
     item: Item
@@ -249,14 +255,14 @@ def _scorable_rows(report: SpecReport) -> Iterator[_ScorableRow]:
 
 
 def _picture_names(rows: Sequence[_ScorableRow], is_split: bool) -> list[str]:
-    """The rows' pictures. Rows of one answer without a picture share a name of their own, as they vary together."""
+    """The rows' pictures. Where answers are split, one without a picture has a made-up name: its rows vary together."""
     if not is_split:
         return [row.picture for row in rows]
     return [row.picture or f"row {row.item.id}" for row in rows]
 
 
 def score_ends(spec: Spec) -> Ends:
-    """The lowest and the highest score that its rules give."""
+    """The lowest and the highest score that a spec's rules give."""
     ends = [case.rule.ends for case in spec.rule]
     return Ends(min(end.low for end in ends), max(end.high for end in ends))
 
@@ -273,7 +279,7 @@ def _mark_fields(spec: Spec, marks: Sequence[tuple[float, ...]]) -> Mapping[str,
 
 
 def _mark_ends(spec: Spec) -> Ends | None:
-    """The lowest and the highest mark that its rules give; None if they give none."""
+    """The lowest and the highest mark that a spec's rules give; None if they give none."""
     ends = [case.rule.mark_ends for case in spec.rule if case.rule.mark_ends]
     if not ends:
         return None
@@ -282,7 +288,9 @@ def _mark_ends(spec: Spec) -> Ends | None:
 
 def _cell_columns(spec: Spec) -> list[str]:
     """The columns that figures, groups and splits name."""
-    names = [*spec.groups, *filter(None, [spec.splits])]
+    names = [*spec.groups]
+    if spec.splits:
+        names.append(spec.splits)
     for figure in spec.figures.values():
         names += [*figure.columns, *figure.condition_columns]
     return list(dict.fromkeys(names))
@@ -334,16 +342,19 @@ def whole_ends(report: SpecReport) -> Ends | None:
     spec = spec_of_report(report)
     name = head_figure(report)
     figure = spec.figures[name]
-    line = figure_lines(report)[name]
+    head_line = figure_lines(report)[name]
     ends = _row_ends(spec, figure)
     least = figure.factor * ends.low
     most = figure.factor * ends.high
     if figure.count is not None:
-        return Ends(line.worst + report.missing * least, line.best + report.missing * most)
-    questions = line.n + report.missing
+        return Ends(
+            head_line.worst + report.missing * least,
+            head_line.best + report.missing * most,
+        )
+    questions = head_line.n + report.missing
     return Ends(
-        (line.n * line.worst + report.missing * least) / questions,
-        (line.n * line.best + report.missing * most) / questions,
+        (head_line.n * head_line.worst + report.missing * least) / questions,
+        (head_line.n * head_line.best + report.missing * most) / questions,
     )
 
 
@@ -383,7 +394,7 @@ def why_unbounded(report: SpecReport) -> str:
 def grouped_lines(report: SpecReport, column: str, split: str) -> Sequence[GroupLines]:
     """The figures of each of a column's groups; of one split's rows alone, or of all ("").
 
-    None of a column with more than `MOST_GROUPS` groups.
+    Empty if the file has no such column, or if it has more than `MOST_GROUPS` groups.
     """
     spec = spec_of_report(report)
     rows = scored_rows_of_report(report)
@@ -411,21 +422,27 @@ def splits_of(report: SpecReport) -> Sequence[str]:
 def no_answer_lines(report: SpecReport) -> Sequence[ScoreLine]:
     """Returns the scores of predictions that are no answer of a model, by the reason."""
     reasons = grouped((row.no_answer, row.reading.score) for row in report.rows if row.no_answer)
-    return [
-        line(reason, np.array([[np.nan if score is None else score] for score in scores]))
-        for reason, scores in reasons.items()
-    ]
+    ends = score_ends(spec_of_report(report))
+    lines = []
+    for reason, scores in reasons.items():
+        values = np.array([[np.nan if score is None else score] for score in scores])
+        lines.append(line(reason, values, scale=ends))
+    return lines
 
 
 def head_figure(report: SpecReport) -> str:
-    """Returns the name of the headline figure: the spec's, or the first with a value if that has none."""
+    """Returns the name of the headline figure: the spec's, or the first with a value if the spec's has no value."""
     figures = figures_with_columns(report)
-    lines = {
-        name: line for name, line in figure_lines(report).items() if not figures[name].is_guess
+    score_lines = {
+        name: score_line
+        for name, score_line in figure_lines(report).items()
+        if not figures[name].is_guess
     }
     headline = spec_of_report(report).headline_under(report.protocol)
-    names_with_value = [name for name, line in lines.items() if line.mean is not None]
-    names = names_with_value or [*lines]
+    names_with_value = [
+        name for name, score_line in score_lines.items() if score_line.mean is not None
+    ]
+    names = names_with_value or [*score_lines]
     return headline if headline in names else names[0]
 
 

@@ -22,9 +22,8 @@ _NOTHING = ("", "~", "null")
 _OTHER_BREAKS = re.compile(r"[\r\x85\u2028\u2029]")
 """Line breaks that only quotes keep as they are."""
 _UNREADABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
 _FUNCTION = "!function"
+"""The one tag that some files may have: code of another form."""
 
 
 class YamlError(ValueError):
@@ -42,7 +41,10 @@ class Code:
 
 
 def read_yaml(content: bytes, names_code: bool = False) -> Any:
-    """The value that a YAML file holds; with `names_code`, `!function NAME` is a `Code`. Raises YamlError."""
+    """The value that a YAML file holds. Raises YamlError.
+
+    `names_code`: whether the file may name code, so that `!function NAME` is a `Code`.
+    """
     if len(content) > LARGEST:
         raise YamlError(
             f"The file has {len(content):,} bytes, and a spec has {LARGEST:,} at most. Shorten it."
@@ -66,7 +68,7 @@ def read_yaml(content: bytes, names_code: bool = False) -> Any:
 
 
 def write_yaml(value: Any) -> str:
-    """A value as YAML that reads back as the same value."""
+    """A value as YAML that reads back as the same value, if it is one that `read_yaml` can give."""
     return yaml.dump(
         value, Dumper=_SpecDumper, allow_unicode=True, sort_keys=False, width=100, indent=2
     )
@@ -77,7 +79,7 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _SpecLoader(_Loader):
-    """Reads words as texts; a name that is written twice in a mapping is an error."""
+    """Reads words without quotes by `_plain`; a name that is written twice in a mapping is an error."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}
 
@@ -118,6 +120,11 @@ class _SpecDumper(yaml.SafeDumper):
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> ScalarNode:
+    """The text in the plainest style that keeps it.
+
+    Quotes keep texts that would be read as a number or None, and breaks that a block would turn into \\n. Other texts
+    of several lines are a block, unless the first is blank or indented: then a block must say how far it is indented.
+    """
     style = None
     if not isinstance(_plain(text), str) or _OTHER_BREAKS.search(text):
         style = '"'

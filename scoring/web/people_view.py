@@ -24,12 +24,13 @@ HTML = macros("people.html")
 
 
 def marks_line(results: MarkResults) -> str:
-    """Returns a line on a report's judge by people's marks; "" without marks."""
+    """Returns a line on how far a report's judge is from people's marks; "" without marks."""
     if not results.marked:
         return ""
     marked = t("people.marked", marked=results.marked, count=results.answers)
     if results.calibration is None:
         return _joined([marked, t("people.too_few", least=LEAST_MARKS)])
+    # The report's own judge is always among those calibrated.
     own = next(judge for judge in results.calibration.judges if judge.name == results.judge)
     bias = own.measures.bias
     delta_interval = own.measures.delta_interval
@@ -94,7 +95,7 @@ def _sentences(results: MarkResults) -> Iterator[str]:
 
 
 def mark_sheets(results: MarkResults) -> list[Sheet]:
-    """Returns the tables on a report's judge and on others by people's marks."""
+    """Returns the tables that compare a report's judge, and others, with people's marks."""
     sheets = []
     if results.calibration:
         rows = list(calibration_rows(results.calibration))

@@ -183,6 +183,18 @@ def test_comparia_names_the_chosen_model(tmp_path):
     assert battles.time[0] == datetime(2024, 10, 20, 12, 34, 56, 789012, UTC).timestamp()
 
 
+def test_a_models_answer_is_not_taken_for_the_question(tmp_path):
+    row = {
+        "model_a": "x",
+        "model_b": "y",
+        "choice": "a_better",
+        "response_a": [{"role": "assistant", "content": "Salut"}],
+    }
+    battles = read(put(tmp_path / "turns.jsonl", [row]))
+    assert battles.format == "comparia-turns"
+    assert battles.item == battles.picture == (None,)
+
+
 @pytest.mark.parametrize(
     "name", ["three-columns", "stereoscope", "comparia", "clean-battles", "visit-battles"]
 )

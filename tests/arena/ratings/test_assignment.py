@@ -64,6 +64,14 @@ def test_balanced_serves_every_pair_and_item_alike():
     assert behind and pair_number(*behind[:2], 7) == 4 and behind.probability == 1
 
 
+def test_a_model_beyond_its_places_takes_none_of_the_others():
+    """The seat was filled with whatever was left, mostly of model 0; the others have three places each."""
+    seat = [Assignment(0, 1 + number % 6, number, 1.0) for number in range(12)]
+    seat += [Assignment(1 + number % 3, 4 + number % 3, 12 + number, 1.0) for number in range(6)]
+    drawn = draw_balanced(served(7, 60), seat, SEAT, np.random.default_rng(0))
+    assert drawn and drawn.low > 0
+
+
 def test_only_wanted_tuples_are_served_until_none_is_left():
     of, coin = served(4, 30), np.random.default_rng(3)
     of.lacks_votes[:] = False

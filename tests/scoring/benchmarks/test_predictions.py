@@ -315,6 +315,13 @@ def test_the_title_is_the_model_that_the_file_names_or_the_name_of_the_file(tmp_
     )
 
 
+def test_a_column_without_a_name_has_no_role(tmp_path):
+    records = [{"": f"note {number}", "question_id": number, "text": "x"} for number in (0, 1)]
+    upload = read(tmp_path, "a.jsonl", lines(records))
+    assert upload.title == "a" and not upload.asks_others
+    assert [prediction.id for prediction in upload.predictions] == IDS[:2]
+
+
 def test_a_row_is_where_an_editor_shows_it(tmp_path):
     content = '{\n "own_0": "a\\nb",\n\n "own_1": {"text": "x",\n "id": {"own_2": 1}}, "own_3": {"text": "y"}\n}'
     upload = read(tmp_path, "a.json", content.replace('"a\\nb"', '{"text": ""}'))

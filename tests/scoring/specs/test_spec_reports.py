@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,13 @@ from scoring.report import csv_bytes
 from scoring.serialize import read_record, record_json
 from scoring.specs.files import load_folder, load_spec
 from scoring.specs.problems import SpecError
-from scoring.specs.report import SpecReport, figure_lines, grouped_lines, spec_of_report
+from scoring.specs.report import (
+    SpecReport,
+    figure_lines,
+    grouped_lines,
+    no_answer_lines,
+    spec_of_report,
+)
 from scoring.specs.schema import read_spec, spec_of
 from scoring.specs.trees import figure_tables, whole_figures
 
@@ -70,6 +77,50 @@ def blocks(names):
     """The code blocks of the recipe that follow these words, in order."""
     text = DOC.read_text()
     return [text.split(f"{name}", 1)[1].split("```")[1].partition("\n")[2] for name in names]
+
+
+VERDICTS = b"""
+name: Pairs
+about: Whether answers are better than a baseline's.
+called: [Pairs]
+columns: {id: case, truth: null, answer: reply}
+rule:
+  kind: pairwise
+  baseline: base
+  prompt: "{question} {answer_a} {answer_b}"
+  verdicts: {"A>B": -1, "A=B": 0, "B>A": 1}
+figures: {Mean: mean}
+"""
+
+
+def test_a_text_that_is_no_answer_counts_between_the_lowest_and_the_highest_verdict(tmp_path):
+    lines = [
+        {"case": number, "question": "What is it?", "reply": "", "base": "a dog"}
+        for number in "123"
+    ]
+    found = report(tmp_path / "a.csv", lines, VERDICTS)
+    (unscored,) = no_answer_lines(found)
+    assert (unscored.mean, unscored.worst, unscored.best) == (None, -100, 100)
+    worst = [replace(row, reading=replace(row.reading, score=-1.0)) for row in found.rows]
+    (scored,) = no_answer_lines(replace(found, rows=tuple(worst)))
+    assert scored.low == scored.mean == -100 < scored.high
+
+
+def test_a_question_without_the_rules_own_truth_is_no_row_of_a_figure(tmp_path):
+    spec = b"""
+name: Pairs
+about: Whether numbers are read.
+called: [Pairs]
+columns: {id: case, truth: null, answer: reply}
+rule: {kind: number, truth: gold}
+figures: {Mean: mean}
+"""
+    lines = [
+        {"case": gold, "question": "How many?", "reply": "5", "gold": gold[1:]}
+        for gold in ("a5", "b5", "c")
+    ]
+    (line,) = figure_lines(report(tmp_path / "a.csv", lines, spec)).values()
+    assert (line.n, line.unscored, line.mean) == (2, 0, 100)
 
 
 def test_a_yaml_file_is_a_benchmark_without_a_line_of_the_registry(tmp_path):
