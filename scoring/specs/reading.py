@@ -103,7 +103,7 @@ def options_of(spec: Spec, cells: Mapping[str, Any]) -> Mapping[str, str]:
         return lettered_options(texts, "")
     letters = option_columns(cells) if columns is None else []
     if letters:
-        truth = cell_text(cells.get(spec.columns.truth or "")).strip()
+        truth = _text_in(cells, spec.columns.truth).strip()
         return lettered_options({letter: cell_text(cells[letter]) for letter in letters}, truth)
     list_columns = [column for column in columns or LIST_COLUMNS if column in cells]
     listed = listed_options(cells[list_columns[0]]) if list_columns else None
@@ -116,7 +116,12 @@ def options_of(spec: Spec, cells: Mapping[str, Any]) -> Mapping[str, str]:
 
 def split_of(spec: Spec, cells: Mapping[str, Any]) -> str:
     """The split of a row; "" where its spec or its file has no such column."""
-    return cell_text(cells.get(spec.splits or ""))
+    return _text_in(cells, spec.splits)
+
+
+def _text_in(cells: Mapping[str, Any], column: str | None) -> str:
+    """The text in a row's column; "" without one."""
+    return "" if column is None else cell_text(cells.get(column))
 
 
 def case_of(spec: Spec, cells: Mapping[str, Any]) -> Case | None:
@@ -268,12 +273,12 @@ class _RowReader:
 
         Rows with another question are only counted: the model may have been asked in other words.
         """
-        truth = self._spec.columns.truth or ""
+        truth_column = self._spec.columns.truth
         options = options_of(self._spec, cells)
         published_options = options_of(self._spec, published)
         options_differ = bool(options and published_options) and options != published_options
-        right_answer = cell_text(cells.get(truth)).strip()
-        published_answer = cell_text(published.get(truth)).strip()
+        right_answer = _text_in(cells, truth_column).strip()
+        published_answer = _text_in(published, truth_column).strip()
         answers_differ = (
             bool(right_answer and published_answer) and right_answer != published_answer
         )

@@ -16,6 +16,7 @@ from scoring.report import csv_bytes
 from scoring.serialize import read_record, record_json
 from scoring.specs.files import load_folder, load_spec
 from scoring.specs.problems import SpecError
+from scoring.specs.reading import split_of
 from scoring.specs.report import (
     SpecReport,
     figure_lines,
@@ -134,6 +135,12 @@ def test_a_yaml_file_is_a_benchmark_without_a_line_of_the_registry(tmp_path):
         SpecError, match=r"zoo\.yaml: called: 'ANIMALS' is already the name of Animals"
     ):
         dict(load_folder(tmp_path / "specs"))
+
+
+def test_a_column_without_a_name_is_no_split():
+    spec = read_spec(PAIRS.replace(b"splits: part\n", b""))
+    assert split_of(spec, {"": "dev"}) == ""
+    assert split_of(read_spec(PAIRS), {"": "x", "part": "dev"}) == "dev"
 
 
 def test_figures_groups_splits_and_what_is_unread(tmp_path):
