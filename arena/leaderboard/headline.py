@@ -218,7 +218,7 @@ def _gathering_clauses(standings: Sequence[Standing]) -> list[str]:
         for line in provisional
         if line.status is Status.UNBEATEN and line.votes >= TRUSTED
     ]
-    others = [line.model for line in provisional if line.model not in unbeaten]
+    others = [line.model for line in provisional if line.model not in unbeaten and not line.retired]
     clauses = []
     if unbeaten:
         clauses.append(t("headline.unbeaten", count=len(unbeaten), models=enumeration(unbeaten)))
