@@ -1,6 +1,6 @@
 """A voter's connection to the server: HTTP/1.1 on one socket, by hand.
 
-A client that knows all of HTTP takes as much of the machine for a vote as the server does, and both are on its cores.
+A client that knows all of HTTP takes as much of the machine for a vote as the server does, and both share its cores.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class Line:
         head = f"POST /battle/{name} HTTP/1.1\r\n{self._headers}content-length: {len(body)}\r\n\r\n"
         async with asyncio.timeout(ANSWER_SECONDS):
             reader, writer = await self._open()
-            self._streams = None  # unless the answer comes whole
+            self._streams = None  # until the answer has come whole
             writer.write(f"{head}{body}".encode())
             answer_head = await reader.readuntil(b"\r\n\r\n")
             length = answer_head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]

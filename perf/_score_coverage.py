@@ -1,8 +1,8 @@
 """Coverage of the intervals of scores: grades, shared pictures, means over subtasks, differences, partial files.
 
-Each run draws a model's answers to new questions about new pictures; the truth is the mean score of infinitely many. On
-a picture each answer is the picture's own with some probability, else one of its own. The truth of a partial file is
-the score of the same file when it is complete.
+Each run draws a model's answers to new questions about new pictures; the truth is the mean score of infinitely many.
+With some probability an answer is the one that its picture's questions have in common, else it is drawn alone. The
+truth of a partial file is the score of the same file when it is complete.
 """
 
 from dataclasses import dataclass
@@ -43,6 +43,7 @@ def on_pictures(
     `alike` is the correlation of two answers on a picture.
     """
     picture = np.arange(len(sizes)).repeat(sizes)
+    # Two answers are the same draw if both are shared, which has the probability `alike`.
     is_shared = coin.random(len(picture)) < np.sqrt(alike)
     draw = np.where(is_shared, coin.random(len(sizes))[picture], coin.random(len(picture)))
     return draw < chance, [str(number) for number in picture]
@@ -64,10 +65,11 @@ class Grades:
         return _estimates([line("", self._grades(mean, coin)) for mean in MEANS])
 
     def _grades(self, mean: float, coin: np.random.Generator) -> Floats:
-        between = min(0.25, mean, 1 - mean)
-        right = (mean - between / 2) / (1 - between)
+        share_of_tenths = min(0.25, mean, 1 - mean)
+        # Tenths have the mean 0.5, so the other grades bring the mean of all to `mean`.
+        right = (mean - share_of_tenths / 2) / (1 - share_of_tenths)
         grade = (coin.random(self.questions) < right).astype(np.float64)
-        partly = coin.random(self.questions) < between
+        partly = coin.random(self.questions) < share_of_tenths
         tenths = coin.integers(2, 9, self.questions) / 10
         grades = np.where(partly, tenths, grade)[:, None].repeat(self.runs, axis=1)
         shaken = coin.integers(-1, 2, grades.shape) / 10 * (self.runs > 1)
@@ -117,7 +119,7 @@ class GradesOnPictures(SharedPictures):
 
 @dataclass(frozen=True)
 class DifferencesOnPictures(SharedPictures):
-    """Differences of two models' shares of right answers on common pictures, by the first one's share."""
+    """Differences of two models' shares of right answers on common pictures; the first has 0.3 of `chances`."""
 
     def truth(self) -> Floats:
         return 100 * (0.3 * self.chances - 0.1)

@@ -47,8 +47,8 @@ class OperatorAction(NamedTuple):
     """The operator's name."""
     deed: ActionKind
     about: str
-    """The item's key or number, the upload's number, the board's voters or the campaign's name; empty for other actions
-    and a forgotten voter."""
+    """The item's key, the upload's number, the report's slug, the board's voters or the campaign's name. In a project,
+    its name with the item's number or the sample, and any judgement. Empty for live answers and a forgotten voter."""
     done_at: datetime
 
 

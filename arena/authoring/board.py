@@ -197,9 +197,11 @@ def _spread(options: Iterable[str]) -> float:
 
 
 def _checks_wanted(states: Iterable[DraftState]) -> int:
-    """Returns the number of these items that an operator checks: half of those ever accepted, 100 at most."""
-    once_accepted = sum(state.step == "accepted" or state.check is not None for state in states)
-    return min(MOST_CHECKED, ceil(CHECKED_SHARE * once_accepted))
+    """Returns the number of these items that an operator checks: half, 100 at most, of those accepted or checked."""
+    accepted_or_checked = sum(
+        state.step == "accepted" or state.check is not None for state in states
+    )
+    return min(MOST_CHECKED, ceil(CHECKED_SHARE * accepted_or_checked))
 
 
 def due_checks(drafts: Iterable[Draft], project: Campaign) -> list[Draft]:
@@ -210,11 +212,11 @@ def due_checks(drafts: Iterable[Draft], project: Campaign) -> list[Draft]:
     due = []
     for family in grouped((draft.family, draft) for draft in drafts).values():
         states = [draft.state for draft in family]
-        missing = _checks_wanted(states) - sum(state.check is not None for state in states)
-        left = [
+        checks_left = _checks_wanted(states) - sum(state.check is not None for state in states)
+        unchecked = [
             draft for draft in family if draft.state.step == "accepted" and not draft.state.check
         ]
-        due += sorted(left, key=lambda draft: lot(lot_key, draft.id))[: max(missing, 0)]
+        due += sorted(unchecked, key=lambda draft: lot(lot_key, draft.id))[: max(checks_left, 0)]
     return due
 
 
@@ -229,7 +231,12 @@ def step_minutes(drafts: Iterable[Draft]) -> list[StepMinutes]:
     for event in _work_events(drafts):
         minutes[KIND_OF[type(event.value)]].append(_minutes(event))
     return [
-        StepMinutes(kind, len(durations), median(durations) if durations else None, sum(durations))
+        StepMinutes(
+            kind=kind,
+            number=len(durations),
+            median=median(durations) if durations else None,
+            total=sum(durations),
+        )
         for kind, durations in minutes.items()
     ]
 
@@ -353,7 +360,9 @@ def _fates(draft: Draft) -> Iterator[_Fate]:
     """
     for kind in (Instruction, Captions, DraftAnswer):
         authors = [event.seat for event in draft.events if isinstance(event.value, kind)]
-        *replaced, last = authors or [None]
+        if not authors:
+            continue
+        *replaced, last = authors
         for seat in replaced:
             if seat is not None:
                 yield _Fate(seat, False)

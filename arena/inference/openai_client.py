@@ -50,7 +50,7 @@ class Call:
         self.is_done = False
         """Whether the server has marked its reply as whole: by `[DONE]`, or by a reply that is not a stream."""
         self._next_chunk_time = 0.0
-        """By the event loop's clock."""
+        """By the event loop's clock; in the past while a burst is allowed."""
 
     async def trace(self, event: str, _: object) -> None:
         """Notes, from an event of the connection, that the whole request was sent."""
@@ -59,6 +59,7 @@ class Call:
     async def wait_turn(self) -> None:
         """Waits until another chunk or event may be read, so that a server of tiny pieces holds up nobody."""
         now = asyncio.get_running_loop().time()
+        # Turns that nobody took are kept, but no more than a burst of them.
         burst_start = now - _CHUNKS_IN_A_BURST / _CHUNKS_A_SECOND
         self._next_chunk_time = max(self._next_chunk_time, burst_start) + 1 / _CHUNKS_A_SECOND
         if self._next_chunk_time > now:
@@ -127,7 +128,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         if self._endpoint.key:
             credentials = self._endpoint.credentials
             headers[credentials.header] = credentials.value.reveal()
-        call = _CALL.get(None) or Call()
+        call = _CALL.get(None) or Call()  # only `_post` sets one
         url = request.url
         extensions = {**request.extensions, "trace": call.trace}
         if self._fetcher:
@@ -232,7 +233,7 @@ class OpenAIClient:
     async def stream(self, content: bytes, call: Call) -> AsyncGenerator[Mapping[str, Any], None]:
         """Yields the events of a streamed chat completion.
 
-        Raises Trouble, and ValueError for data that are not JSON.
+        Raises Trouble, ValueError for data that are not JSON, and TypeError for JSON that is no object.
         """
         response = await self._post(content, call, stream=True)
         try:

@@ -78,7 +78,8 @@ _OTHER_KINDS = (
     (re.compile(rb"\APK[\3\5]"), "a ZIP archive or Office document"),
 )
 _HIDDEN_PAGE = re.compile(rb"<(?:!doctype\s+html|html|script)[\s/>]", re.IGNORECASE)
-_EXIF_OF_PNG = re.compile(rb"eXIf|Raw profile type")
+_TURN_OF_PNG = re.compile(rb"eXIf|Raw profile type|XML:com\.adobe\.xmp")
+"""The names of the parts of a PNG that Pillow looks for an orientation in."""
 _GIF_FRAME = 0x2C
 _GIF_EXTENSION = 0x21
 _GIF_CONTROL = b"\x21\xf9"
@@ -141,7 +142,7 @@ def read_picture(data: bytes) -> Picture:
 def kept_size(width: int, height: int, kind: str) -> tuple[int, int]:
     """Returns width and height at which a picture is stored: its own, or smaller in the same proportions.
 
-    Raises PictureError for a picture so long that it would be stored at less than half the scale of a shorter one.
+    Raises PictureError for a picture so long that its scale would be less than half of what its shorter side allows.
     """
     shorter, longer = sorted((width, height))
     ordinary_scale = KEPT_SIDE / longer
@@ -156,7 +157,8 @@ def kept_size(width: int, height: int, kind: str) -> tuple[int, int]:
             kind,
             f"{width} x {height}",
         )
-    # rounded down, so that a stored picture stays as it is
+    # Rounded down: rounded up, a stored picture would be too large, and shrink when it is read again. The digits that
+    # `round` removes are errors of the scale: 1599.9999999 is 1600.
     return max(1, int(round(width * scale, 3))), max(1, int(round(height * scale, 3)))
 
 
@@ -167,7 +169,7 @@ def picture_size(data: bytes) -> tuple[int, int]:
         image = _header(data, kind)
         width, height = image.size
         # For a PNG, Pillow decodes the pixels to look for metadata behind them.
-        may_be_turned = kind != "PNG" or _EXIF_OF_PNG.search(data)
+        may_be_turned = kind != "PNG" or _TURN_OF_PNG.search(data)
         if may_be_turned and _orientation(image) in _ON_ITS_SIDE:
             return height, width
         return width, height
@@ -347,7 +349,14 @@ def _plain(image: Image.Image) -> Image.Image:
     """Decodes to mode L, RGB, RGBA or CMYK."""
     image.load()
     if image.mode.startswith("I"):  # 16 bits: Pillow would clip, not scale
-        return image.point(lambda value: value / 256).convert("L")
+        grey = image.point(lambda value: value / 256).convert("L")
+        transparent_grey = image.info.get("transparency")
+        if transparent_grey is None:
+            return grey
+        opacities = [255] * 2**16
+        opacities[transparent_grey] = 0
+        grey.putalpha(image.convert("I").point(opacities, "L"))
+        return grey.convert("RGBA")
     mode = image.mode if image.mode in ("L", "CMYK") else "RGB"
     if image.has_transparency_data:
         mode = "RGBA"
@@ -362,7 +371,7 @@ def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
             source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
             srgb = ImageCms.createProfile("sRGB")
             converted = ImageCms.profileToProfile(image, source, srgb, outputMode=target)
-            if converted is not None:  # it is None only where `image` itself is changed
+            if converted is not None:  # only `inPlace` returns None
                 return converted
     return image.convert(target)
 
@@ -397,7 +406,7 @@ def encode(image: Image.Image, kind: str) -> bytes:
 
 def _jpeg(image: Image.Image, subsampling: int = 2) -> bytes:
     stream = io.BytesIO()
-    # Pillow cannot optimize noise
+    # Without `optimize`: Pillow's buffer for it is too small for a picture of noise.
     image.save(stream, "JPEG", quality=_QUALITY, subsampling=subsampling)
     return stream.getvalue()
 

@@ -45,7 +45,8 @@ def headline(board: Board) -> str:
     voters = _voters(board)
     if voters:
         sentence = t("headline.by", voters=voters, sentence=sentence)
-    if len(board.groups) > 1:  # Otherwise it may begin with a model's name.
+    # With one group it may begin with a model's name, which keeps its small letter.
+    if len(board.groups) > 1:
         sentence = sentence[0].upper() + sentence[1:]
     sentences = [t("headline.stop", sentence=sentence), orders_in_words(ranked)]
     return t("pages.gap").join(filter(None, sentences))
@@ -104,6 +105,7 @@ def orders_in_words(ranked: Sequence[Standing]) -> str:
     if "settled" not in states:
         return ""
     places_of: dict[str, list[str]] = {state: [] for state in ORDER_WORDS}
+    # An order is of two neighbouring places, so a run of orders covers one place more than it has orders.
     place = 1
     for state, run in groupby(states):
         first = place
@@ -120,9 +122,9 @@ def orders_in_words(ranked: Sequence[Standing]) -> str:
     are_all_open = not places_of["settled"] and not places_of["contradicted"]
     named_places = {state: places for state, places in places_of.items() if places}
     clauses = [_places_clause(state, places) for state, places in named_places.items()]
-    first_places = next(iter(named_places.values()))
+    places_of_first_clause = next(iter(named_places.values()))
     return t(
-        "headline.place" if _is_one(first_places) else "headline.places",
+        "headline.place" if _is_one(places_of_first_clause) else "headline.places",
         clauses=t("headline.and").join(clauses),
         apart=t("headline.apart") if are_all_open else "",
     )
@@ -185,7 +187,7 @@ def name_forms(models: Iterable[str]) -> frozenset[str]:
 
 
 def _voters(board: Board) -> str:
-    """Returns the voters that a headline names; "" if the board's votes are everyone's."""
+    """Returns the voters that a headline names; "" if the only board is of everyone's votes."""
     if board.key.everyone:
         return t("headline.by_everyone")
     if board.left_out.rule != "everyone":
@@ -216,7 +218,7 @@ def _gathering_clauses(standings: Sequence[Standing]) -> list[str]:
         for line in provisional
         if line.status is Status.UNBEATEN and line.votes >= TRUSTED
     ]
-    others = [line.model for line in provisional if line.model not in unbeaten]
+    others = [line.model for line in provisional if line.model not in unbeaten and not line.retired]
     clauses = []
     if unbeaten:
         clauses.append(t("headline.unbeaten", count=len(unbeaten), models=enumeration(unbeaten)))

@@ -78,11 +78,11 @@ def made_link(key: bytes, spec: CampaignSpec, until: datetime, worker: str = "")
             "with account or forgotten.",
             worker[:80],
         )
-    ends = str(int(until.timestamp()))
-    query = {"n": str(spec.seat.votes), "until": ends}
+    expiry = str(int(until.timestamp()))
+    query = {"n": str(spec.seat.votes), "until": expiry}
     if name:
         query["worker"] = name
-    query["sig"] = signature(key, *_signed_parts(spec, ends, name))
+    query["sig"] = signature(key, *_signed_parts(spec, expiry, name))
     ids = f"&{_PROLIFIC}" if spec.platform.kind == "prolific" else ""
     return f"/c/{spec.name}?{urlencode(query)}{ids}"
 
@@ -100,6 +100,7 @@ def arrival(
     until = query.get("until", "")
     worker = tidy_name(query.get("worker", "")) if kind == "plain" else ""
     is_ours = is_signed(key, query.get("sig", ""), *_signed_parts(spec, until, worker))
+    # The signature is of the campaign's own number of votes, so a changed `n` would pass it.
     if query.get("n") != str(spec.seat.votes) or not is_ours:
         raise CampaignLinkError(
             "This link was changed. Open it exactly as you got it, or ask for a new one."

@@ -57,11 +57,13 @@ class Operators:
     def of(self, headers: Mapping[str, str]) -> str | None:
         """Returns the operator's name for the records; None for other people. Raises DatabaseError."""
         cookie = sent_cookie(headers, OPERATOR_COOKIE)
-        voter = sent_cookie(headers)
+        voter_cookie = sent_cookie(headers)
         bound = self._bound if self._clock() < self._until else None
         if cookie and bound and hmac.compare_digest(cookie_hash(cookie), bound):
             return LINK
-        name = self._voters.name(cookie_hash(voter)) if voter and self._names else None
+        name = None
+        if voter_cookie and self._names:
+            name = self._voters.name(cookie_hash(voter_cookie))
         return name if name and name.lower() in self._names else None
 
     def link(self, address: str) -> str | None:

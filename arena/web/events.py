@@ -85,6 +85,8 @@ class Argument(NamedTuple):
             return f"{self.label} has {len(texts):,} texts, more than {MOST_LISTED}. Remove some."
         text_argument = self._replace(types=(str,))
         for text in texts:
+            if text is None:
+                return f"{self.label} takes {self.accepted}."
             problem = text_argument.misfit(text)
             if problem:
                 return problem

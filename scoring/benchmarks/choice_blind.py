@@ -28,8 +28,9 @@ def questions_without_truths(questions: Questions, is_blind: Callable[[str], boo
 def file_with_truths(file: ReadFile[Answered], questions: Questions) -> ReadFile[Answered]:
     """The file with the question file's right letters.
 
-    Rotated passes stay only if every question has all its passes: an incomplete question that is known to be wrong
-    would reveal the results of its other passes. A problem then says so.
+    Its own problems are left out, since they name rows. Rotated passes stay only if every question has all its passes,
+    else a problem says that they went: one wrong pass makes even an incomplete question wrong, so its result could
+    reveal a single pass.
     """
     rows = file.rows
     problems = ()

@@ -7,18 +7,19 @@ from collections.abc import Callable
 
 from scoring.benchmarks.spec_benchmark import is_own
 
-_TITLE = 40
-_BENCHMARK = 24
+_MOST_TITLE = 40
+_MOST_BENCHMARK = 24
 """Most letters of a title and of a benchmark's key in a slug."""
-_RANDOM = 4
+_DRAWN = 4
+"""Letters that are drawn."""
 _LETTERS = "23456789abcdefghjkmnpqrstvwxyz"
 _OTHERS = re.compile("[^a-z0-9]+")
 
 
 def new_slug(title: str, benchmark: str) -> str:
-    """Returns a name such as llava-1-5-13b-mm-vet-3f2a; a title without Latin letters or digits gives none of it."""
-    drawn = "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
-    words = (_plain(title, _TITLE), _plain(benchmark, _BENCHMARK), drawn)
+    """Returns a name such as llava-1-5-13b-mm-vet-3f2a; a title without Latin letters or digits is left out."""
+    drawn = "".join(secrets.choice(_LETTERS) for _ in range(_DRAWN))
+    words = (_plain(title, _MOST_TITLE), _plain(benchmark, _MOST_BENCHMARK), drawn)
     return "-".join(filter(None, words))
 
 
@@ -34,7 +35,8 @@ def _plain(text: str, most: int) -> str:
     """Returns a text in small Latin letters without accents, and digits, with hyphens for all else."""
     apart = unicodedata.normalize("NFKD", text[:200]).lower()
     bare = "".join(letter for letter in apart if not unicodedata.combining(letter))
-    return _OTHERS.sub("-", bare)[: most + 1].strip("-")[:most].rstrip("-")
+    hyphenated = _OTHERS.sub("-", bare).lstrip("-")
+    return hyphenated[:most].rstrip("-")
 
 
 def hindrance_to_publish(state: str, benchmark: str, is_withdrawn: bool) -> str:

@@ -26,7 +26,7 @@ ABANDONED_SECONDS = 10.0
 _PACE = RateLimits(attempts=2, timeout=20.0, patience=10.0)
 TrialState = Literal["none", "runs", "over"]
 _MOST_KEPT = 100
-"""Outcomes that are kept until their pages ask for them; the oldest goes first."""
+"""The most outcomes that are kept for their pages; the oldest goes first."""
 
 
 class TrialError(RuntimeError):

@@ -26,14 +26,17 @@ class RateLimits(Retries):
 
 
 class RateLimiter:
-    """A rate limiter shared by all calls with one key: no minute exceeds the allowed requests or tokens."""
+    """A rate limiter shared by all calls with one key: no minute exceeds the allowed requests.
+
+    A minute's tokens without those of its last call are below the allowed ones: the wait is for the calls before.
+    """
 
     def __init__(self, pace: RateLimits) -> None:
         self._pace = pace
         self._next_start = 0.0
         """The earliest start of the next call, by the loop's clock in seconds."""
         self._paused_until = 0.0
-        """The earliest start of any call, by the same clock."""
+        """The end of the latest pause, by the same clock."""
 
     async def wait_turn(self, tokens: int) -> None:
         """Waits until a call of so many tokens may begin; calls held back by a pause queue again after it."""
@@ -44,7 +47,8 @@ class RateLimiter:
         if self._pace.tokens_per_minute:
             gap = max(gap, 60 * tokens / self._pace.tokens_per_minute)
         start = -math.inf
-        while start < self._paused_until:  # a pause may begin while this call waits
+        # Once, and again after a pause that begins while this call waits.
+        while start < self._paused_until:
             start = max(loop.time(), self._next_start, self._paused_until)
             self._next_start = start + gap
             await asyncio.sleep(start - loop.time())

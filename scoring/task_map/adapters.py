@@ -6,6 +6,7 @@ The folder has `tasks.csv` (task, folder, n) and a folder for each adapter, with
 
 import json
 import math
+import operator
 import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,7 +56,7 @@ class Tensor(NamedTuple):
         return self.shape[0] * self.shape[1]
 
     def read(self, start: int = 0, count: int = -1) -> NDArray[np.floating]:
-        """Numbers of the matrix, row by row, from a place on; without a count all.
+        """The numbers of the matrix, row by row: `count` from the number `start` on, or without a count all from there.
 
         float64 if they are stored as such, else float32.
         """
@@ -93,7 +94,7 @@ class Adapter:
 class _AdapterRow(FileRow):
     """A row of tasks.csv."""
 
-    task: Annotated[str, AfterValidator(task_key), cell("a task's name", "Write one.", bool)]
+    task: Annotated[str, AfterValidator(task_key), cell("a task's name", "Write one.", holds=bool)]
     folder: str
     n: str = ""
 
@@ -120,9 +121,9 @@ def read_adapters(folder: Path) -> Adapters:
     left_out |= comparable.left_out
     if len(comparable.chosen) < 3:
         reasons = "; ".join(f"{task}: {reason}" for task, reason in [*left_out.items()][:5])
+        remedy = f"Correct these: {reasons}." if left_out else f"Add some to {TASKS}."
         raise TaskMapError(
-            f"{folder} has {plural(len(comparable.chosen), 'comparable adapter')}, and a map needs three. "
-            f"Correct these: {reasons}."
+            f"{folder} has {plural(len(comparable.chosen), 'comparable adapter')}, and a map needs three. {remedy}"
         )
     return Adapters(comparable.chosen, left_out)
 
@@ -161,6 +162,7 @@ def _adapter(task: str, root: Path, folder: str, n: str) -> Adapter:
     modules = _modules(_tensors(place / WEIGHTS))
     rank = config["r"]
     alpha = config["lora_alpha"]
+    alpha_text = f"{alpha:.15g}"  # the same for 8 and 8.0
     is_rank_stabilised = bool(config.get("use_rslora"))
     wrong = [
         name
@@ -170,9 +172,9 @@ def _adapter(task: str, root: Path, folder: str, n: str) -> Adapter:
     if wrong:
         raise _UnusableAdapter(f"{wrong[0]} doesn't have the rank {rank} of {CONFIG}")
     settings = {
-        "base": f"{config['base_model_name_or_path']}@{config.get('revision') or 'main'}",
+        "base": f"{config.get('base_model_name_or_path')}@{config.get('revision') or 'main'}",
         "rank": str(rank),
-        "alpha": f"{alpha} by the root of the rank" if is_rank_stabilised else f"{alpha}",
+        "alpha": f"{alpha_text} by the root of the rank" if is_rank_stabilised else alpha_text,
         "modules": ", ".join(
             f"{name} {factors.b.shape[0]}x{factors.a.shape[1]}"
             for name, factors in sorted(modules.items())
@@ -193,7 +195,8 @@ def _config(file: Path) -> Mapping[str, Any]:
         raise _UnusableAdapter(f"{CONFIG} isn't of a LoRA")
     rank = config.get("r")
     alpha = config.get("lora_alpha")
-    if not (type(rank) is int and rank > 0 and isinstance(alpha, int | float) and alpha > 0):
+    # `type`, since True is an int, too.
+    if not (type(rank) is int and rank > 0 and type(alpha) in (int, float) and alpha > 0):
         raise _UnusableAdapter(
             f"{CONFIG} has r {rank!r} and lora_alpha {alpha!r}, which must be numbers above 0"
         )
@@ -245,7 +248,7 @@ def _tensor(file: Path, name: str, entry: Any, start: int, size: int) -> Tensor:
     """A matrix by its entry in the header; the numbers are `size` bytes from `start` on. Raises _UnusableAdapter."""
     dtype = entry["dtype"]
     shape = entry["shape"]
-    begin, end = entry["data_offsets"]
+    begin, end = map(operator.index, entry["data_offsets"])
     if dtype not in _DTYPES or len(shape) != 2:
         raise _UnusableAdapter(f"{name} is {dtype} {shape}, not a matrix of {', '.join(_DTYPES)}")
     tensor = Tensor(file, dtype, (int(shape[0]), int(shape[1])), start + begin)

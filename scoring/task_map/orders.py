@@ -65,7 +65,7 @@ def _model_pairs(values: Matrix) -> _ModelPairs:
 
 
 def _quotient(sums: Matrix, divisor: Matrix, pairs: Matrix, fewest: int = FEWEST_MODELS) -> Matrix:
-    """The quotient; NaN where there are fewer pairs than those of `fewest` models, or nothing to divide by."""
+    """The quotient; NaN where there are fewer `pairs` than `fewest` models make, or nothing to divide by."""
     fewest_pairs = fewest * (fewest - 1) / 2
     is_defined = (pairs >= fewest_pairs) & (divisor > 0)
     return np.divide(sums, divisor, out=np.full_like(sums, np.nan), where=is_defined)

@@ -91,6 +91,7 @@ JUDGED = Table(
     UniqueConstraint("judging_id", "source", "item", "a", "b"),
     Index("judged_of_board", "source", "judging_id", "multi"),
 )
+"""`a_first`, `b_first`: the winners when the judge saw A's or B's answer first; NULL if unscored."""
 _ROWS_AT_ONCE = 500
 
 
@@ -141,7 +142,7 @@ class JudgeBoardKey(NamedTuple):
     source: str
     multi: bool
     matches: int
-    """Matches with and without a result; a board changes only when this grows."""
+    """All matches: with and without a result, also on items that voters may still see."""
 
     @property
     def title(self) -> str:
@@ -175,10 +176,22 @@ def _no_items(_: Container[str]) -> frozenset[str]:
     return frozenset()
 
 
+class _BoardRows(NamedTuple):
+    """The rows of a board, and the items that decided which of its matches are among them."""
+
+    rows: Sequence[Row]
+    mixed_items: frozenset[str]
+    """The items of matches between a submission and a bank model."""
+    blind_items: frozenset[str]
+    """Those of them that voters may still see: their mixed matches are left out."""
+
+
 class _CachedStandings(NamedTuple):
-    """A board that was computed, and its number of matches then."""
+    """A board that was computed, with its number of matches and its items then."""
 
     matches: int
+    mixed_items: frozenset[str]
+    blind_items: frozenset[str]
     standings: Standings
 
 
@@ -196,6 +209,7 @@ class SubmissionStore:
         """By the key of the board."""
 
     def __reduce__(self) -> tuple[object, ...]:
+        """Opens the same store in a child process, which reads large files and shows no board."""
         return SubmissionStore, (self._database,)
 
     def enter(self, owner: str, report: MatchReport) -> EnteredReport:
@@ -271,7 +285,8 @@ class SubmissionStore:
 
     def board_keys(self) -> tuple[JudgeBoardKey, ...]:
         """Every board with a result, the one with the most matches first."""
-        has_result = func.count(JUDGED.c.a_first + JUDGED.c.b_first) > 0  # NULL if one is NULL
+        # The sum is NULL if one is NULL, so this counts the matches with both.
+        has_result = func.count(JUDGED.c.a_first + JUDGED.c.b_first) > 0
         boards_query = (
             select(JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi, func.count().label("n"))
             .group_by(JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi)
@@ -288,16 +303,21 @@ class SubmissionStore:
         )
 
     def standings(self, board_key: JudgeBoardKey) -> Standings:
-        """A board, recomputed when its number of matches changes."""
+        """A board, recomputed when its number of matches changes, or the items that voters may still see."""
         with self._turn:
             cached = self._standings.get(board_key.key)
-            if cached is None or cached.matches != board_key.matches:
-                cached = _CachedStandings(board_key.matches, self._compute_standings(board_key))
+            if cached is None or not self._is_current(cached, board_key):
+                cached = self._compute_standings(board_key)
                 self._standings[board_key.key] = cached
             return cached.standings
 
+    def _is_current(self, cached: _CachedStandings, board_key: JudgeBoardKey) -> bool:
+        if cached.matches != board_key.matches:
+            return False
+        return self._blind(cached.mixed_items) == cached.blind_items
+
     def matches(self, board_key: JudgeBoardKey) -> tuple[Match, ...]:
-        return tuple(map(_read_match, self._board_rows(board_key)))
+        return tuple(map(_read_match, self._board_rows(board_key).rows))
 
     def verdicts(self, source: str) -> Sequence[agreement.Verdict]:
         """The results of a source's matches on all boards, each with its judge's label."""
@@ -313,7 +333,7 @@ class SubmissionStore:
                     )
         return verdicts
 
-    def _board_rows(self, board_key: JudgeBoardKey) -> Sequence[Row]:
+    def _board_rows(self, board_key: JudgeBoardKey) -> _BoardRows:
         """The rows of a board, without matches of a submission and a bank model on items that voters may still see.
 
         A submission can be a copy of a secret answer. One more match in its model's counts would reveal the model.
@@ -326,14 +346,16 @@ class SubmissionStore:
         with self._database.read() as connection:
             rows = connection.execute(query.order_by(JUDGED.c.id)).all()
         submitted = {submission.name for submission in self.submissions(board_key.source)}
-        mixed_rows = [row for row in rows if _is_mixed(row, submitted)]
-        if not mixed_rows:
-            return rows
-        blind_items = self._blind({row.item for row in mixed_rows})
-        return [row for row in rows if row.item not in blind_items or not _is_mixed(row, submitted)]
+        mixed_items = frozenset(row.item for row in rows if _is_mixed(row, submitted))
+        blind_items = self._blind(mixed_items)
+        shown_rows = [
+            row for row in rows if row.item not in blind_items or not _is_mixed(row, submitted)
+        ]
+        return _BoardRows(shown_rows, mixed_items, blind_items)
 
-    def _compute_standings(self, board_key: JudgeBoardKey) -> Standings:
-        rows = self._board_rows(board_key)
+    def _compute_standings(self, board_key: JudgeBoardKey) -> _CachedStandings:
+        board_rows = self._board_rows(board_key)
+        rows = board_rows.rows
         pairs: list[Pair] = [(row.a_first, row.b_first) for row in rows]
         played = [
             PlayedMatch(
@@ -346,7 +368,12 @@ class SubmissionStore:
             )
             for row in rows
         ]
-        return Standings(automatic_board(played, board_key.multi), steadiness(pairs))
+        return _CachedStandings(
+            matches=board_key.matches,
+            mixed_items=board_rows.mixed_items,
+            blind_items=board_rows.blind_items,
+            standings=Standings(automatic_board(played, board_key.multi), steadiness(pairs)),
+        )
 
     def _find_or_add_submission(
         self, connection: Connection, owner: str, report: MatchReport
@@ -417,11 +444,11 @@ def judging_labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
     by_id = {judging.id: judging for judging in judgings}
     times = Counter(map(str, by_id.values()))
     label_by_id = {}
-    for number, judging in by_id.items():
+    for judging_id, judging in by_id.items():
         label = str(judging)
         if times[label] > 1:
-            label = f"{label} ({judging.place}, prompt {judging.prompt[:6]}, no. {number})"
-        label_by_id[number] = label
+            label = f"{label} ({judging.place}, prompt {judging.prompt[:6]}, no. {judging_id})"
+        label_by_id[judging_id] = label
     return label_by_id
 
 

@@ -194,6 +194,6 @@ def share_html(
         is_owner,
         can_publish=False,
         is_own=is_own,
-        is_near=not is_open(record.base),
+        is_near=not is_open(record.base),  # only this machine or network opens its addresses
         texts=texts,
     )

@@ -36,12 +36,12 @@ class TrialWatch:
         return {self.handler: handler, self.clock: gr.Timer(active=True)}
 
     def waiting(self, handlers: dict[str, Handler], values: Values) -> Handler | None:
-        """Returns the waiting handler of these, which are by name; None if none waits."""
+        """Returns the one of these handlers, by name, that waits for a trial; None if none does."""
         return handlers.get(str(values[self.handler]))
 
 
 def waits_for_trial(handler: Handler) -> Handler:
-    """Decorates a handler of a tab with a `watch` to be called again when the trial that it needs is over."""
+    """Decorates a handler, so that it is called again when the trial that it needs is over; its tab has a `watch`."""
 
     @wraps(handler)
     def tried(tab: Any, *values: Any) -> Updates:

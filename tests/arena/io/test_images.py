@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from PIL import Image, ImageCms
+from PIL import Image, ImageCms, PngImagePlugin
 
 from arena.io.images import (
     LONG_PICTURE_PIXELS,
@@ -20,6 +20,7 @@ from arena.io.images import (
     PictureError,
     PictureStore,
     kept_size,
+    picture_size,
     read_picture,
 )
 
@@ -81,6 +82,14 @@ def test_orientation(kind, orientation):
         )
 
 
+def test_a_turned_picture_has_the_size_that_is_kept():
+    chunks = PngImagePlugin.PngInfo()
+    chunks.add_itxt("XML:com.adobe.xmp", '<rdf:Description tiff:Orientation="6"/>')
+    data = encoded(quarters(), "PNG", pnginfo=chunks)
+    picture = read_picture(data)
+    assert picture_size(data) == (picture.width, picture.height) == (64, 96)
+
+
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
 def test_no_metadata_is_kept(kind):
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
@@ -130,6 +139,13 @@ def test_transparency_becomes_white(kind):
 def test_png_modes(mode):
     picture = read_picture(encoded(noise("L").convert(mode), "PNG"))
     assert picture.suffix == "png" and opened(picture).mode == "RGB"
+
+
+def test_a_transparent_grey_of_sixteen_bits_becomes_white():
+    image = Image.new("I;16", (40, 30), 0x1234)
+    image.putpixel((0, 0), 0x1235)
+    pixels = opened(read_picture(encoded(image, "PNG", transparency=0x1234))).convert("L")
+    assert (pixels.getpixel((20, 20)), pixels.getpixel((0, 0))) == (255, 0x12)
 
 
 def test_sixteen_bits_are_scaled():

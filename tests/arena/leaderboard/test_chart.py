@@ -130,6 +130,13 @@ def test_a_newcomer_is_named_and_has_words_for_a_bar(sqlite):
     assert max(map(texts.index, ("one", "two", "three"))) < texts.index("Still gathering votes")
 
 
+def test_a_retired_model_gathers_no_votes(sqlite):
+    wins = {**contest(90, 10, 50, 50, 90, 10), ("new", "one"): 9, ("two", "new"): 9}
+    board = board_of(sqlite, wins, ("one", "two", "three", "new"))
+    lines = tuple(line._replace(retired=line.model == "new") for line in board.standings)
+    assert "gathering" not in headline(replace(board, groups=(lines,)))
+
+
 def test_who_never_lost_is_not_said_to_need_votes(sqlite):
     wins = {
         **contest(30, 30, 30, 30, 30, 30),

@@ -9,6 +9,7 @@ import pytest
 
 from arena.web.battle import FIELDS
 from arena.web.cookies import COOKIE
+from arena.web.events import Argument
 from arena.web.scenes import ACTS
 from tests.support.signer import signer_of
 from tests.support.voter import EventError, Voter
@@ -63,11 +64,18 @@ def misfits(kind: str) -> list[Any]:
     """Return what a component of a kind does not send."""
     if kind == "several":
         lists = [value for value in MISFITS if value not in ([], ["x"])]
-        return [*lists, "x", True, 1.5, LONG, [LONG], ["x"] * 101, [["x"]], ["\0"]]
+        return [*lists, "x", True, 1.5, LONG, [LONG], ["x"] * 101, [["x"]], ["\0"], [None]]
     others = [value for value in ("x", True, 1.5) if type(FITTING[kind]) is not type(value)]
     if kind == "number":
         return [*MISFITS, "x", True, float("nan"), float("-inf"), 10**400, LONG]
     return [*MISFITS, *others, LONG]
+
+
+@pytest.mark.parametrize("value", [[None], ["x", None], [1], ["\0"]])
+def test_a_list_of_texts_has_nothing_else(value):
+    several = Argument("Groups", "a list of texts", (list,), 10)
+    assert several.misfit(value)
+    assert several.misfit(["x"]) is several.misfit([]) is several.misfit(None) is None
 
 
 @pytest.mark.parametrize("thorough", [False, pytest.param(True, marks=pytest.mark.soak)])

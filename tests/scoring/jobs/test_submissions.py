@@ -37,7 +37,7 @@ from scoring.visit_bench.leaderboard import (
 )
 from scoring.visit_bench.matches import MatchReport, Response, Verdict
 from scoring.visit_bench.reader import read_submission
-from scoring.visit_bench.store import SubmissionError, judging_labels
+from scoring.visit_bench.store import SubmissionError, SubmissionStore, judging_labels
 from scoring.web.article import preview_drawing
 from scoring.web.judges_page import (
     VISIT,
@@ -411,6 +411,27 @@ def test_only_what_the_operators_judge_judged_whole_comes_onto_a_board(
     submissions.publish_if_complete(lent, report)
     submissions.publish_if_complete(lent, report)
     assert sum(board_key.matches for board_key in submissions.store.board_keys()) == 24
+
+
+def test_a_board_follows_what_voters_may_still_see(submissions, submit, database):
+    """A match on an item that voters may see again must not count until they may not."""
+    secret: list[str] = []
+    store = SubmissionStore(
+        database, lambda items: frozenset(item for item in secret if item in items)
+    )
+    store.enter("ada", judged(submit().report))
+    board_key, *_ = store.board_keys()
+
+    def counted() -> int:
+        shown = [match for match in store.matches(board_key) if match.winner is not None]
+        assert store.standings(board_key).board.matches == len(shown)
+        return len(shown)
+
+    before = counted()
+    secret += keys()
+    assert counted() < before
+    secret.clear()
+    assert counted() == before
 
 
 @BOTH

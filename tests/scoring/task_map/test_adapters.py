@@ -181,12 +181,55 @@ def test_a_file_that_is_no_safetensors_is_left_out(tmp_path, header):
     assert vector_map(root).left_out == ("task2",)
 
 
+def test_places_that_are_no_whole_numbers_are_left_out(tmp_path):
+    root = write_adapters(tmp_path / "them", TASKS)
+    file = root / "task2" / "adapter_model.safetensors"
+    raw = file.read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    header = json.loads(raw[8 : 8 + length])
+    for tensor in header.values():
+        tensor["data_offsets"] = [float(offset) for offset in tensor["data_offsets"]]
+    text = json.dumps(header).encode()
+    file.write_bytes(struct.pack("<Q", len(text)) + text + raw[8 + length :])
+    assert vector_map(root).left_out == ("task2",)
+
+
 def test_a_folder_without_a_list_or_with_too_few_is_told_so(tmp_path):
     with pytest.raises(TaskMapError, match="has no tasks.csv"):
         read_adapters(tmp_path)
     root = write_adapters(tmp_path / "them", dict(list(TASKS.items())[:2]))
-    with pytest.raises(TaskMapError, match="has 2 comparable adapters"):
+    with pytest.raises(
+        TaskMapError, match=r"has 2 comparable adapters, .* needs three\. Add some to tasks"
+    ):
         read_adapters(root)
+
+
+def change_config(folder, **changes) -> None:
+    """Writes a folder's settings anew; a setting that becomes None is left out."""
+    file = folder / "adapter_config.json"
+    settings = json.loads(file.read_text()) | changes
+    named = {name: value for name, value in settings.items() if value is not None}
+    file.write_text(json.dumps(named))
+
+
+def test_equal_numbers_are_equal_settings(tmp_path):
+    root = write_adapters(tmp_path / "them", TASKS)
+    change_config(root / "task2", lora_alpha=8.0)
+    assert vector_map(root).tasks == tuple(TASKS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"base_model_name_or_path": None}, "base None@main, the others toys/base@main"),
+        ({"lora_alpha": True}, "lora_alpha True, which must be numbers"),
+    ],
+)
+def test_settings_of_another_kind_are_left_out_by_name(tmp_path, changes, reason):
+    root = write_adapters(tmp_path / "them", TASKS)
+    change_config(root / "task2", **changes)
+    found = read_adapters(root)
+    assert len(found.chosen) == 5 and reason in found.left_out["task2"]
 
 
 @pytest.mark.parametrize(
