@@ -66,7 +66,7 @@ class Crowd:
             "x-forwarded-for": f"6.6.6.6, 11.{number // 250}.{number % 250}.7",
         }
         await asyncio.sleep(random.uniform(0, pause))
-        shown = await self._acted("next", headers)
+        shown = await self._next(headers)
         for _ in range(votes):
             token = re.search(r'"battle":"([^"]+)"', shown)
             assert token, shown[:500]
@@ -78,7 +78,16 @@ class Crowd:
             else:
                 self._seen.failed.append(answer[:300])
             await self._acted("names", headers, battle=token[1])
+            shown = await self._next(headers)
+
+    async def _next(self, headers: dict[str, str]) -> str:
+        """Ask for a battle, and as the page does ask again where the line was lost."""
+        shown = ""
+        for _ in range(3):
             shown = await self._acted("next", headers)
+            if '"battle":' in shown:
+                break
+        return shown
 
     async def _acted(self, name: str, headers: dict[str, str], **sent: str) -> str:
         try:
