@@ -51,6 +51,7 @@ def answer(
         ingest.add_answers(card.name, "", {})
         with AnswerFile(answer_path, fingerprint(card, "item bank")) as file:
             tasks = [Task(item.key, partial(_turns, item, pictures)) for item in ready]
+            # One round: no question depends on earlier answers.
             outcome = ask_model(models, models.vlm(card.name), [lambda _: tasks], len(tasks), file)
             ids = {item.key: item.id for item in ready}
             answers = {ids[key]: text for key, text in file.answers.items() if key in ids}
