@@ -79,7 +79,7 @@ class PairwiseRule(PromptedRule):
             if self._label_of(opposite) is None:
                 raise ValueError(
                     f"The verdict {label!r} has no counterpart in the other order. Add one with the value "
-                    f"{opposite:g}."
+                    f"{opposite:.12g}."
                 )
         if len({*values}) < len(values):
             raise ValueError("Two verdicts have the same value. Keep one of them.")

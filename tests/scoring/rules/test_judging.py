@@ -147,3 +147,10 @@ def test_a_verdict_in_the_second_order_has_exactly_a_verdicts_value(values):
             asking.send(Reply((json.dumps({"verdict": label}),), ("stop",), 0, 0, "judge-1"))
         reading = end.value.value.reading
         assert reading.score == pair["verdicts"][reading.read]
+
+
+def test_the_value_of_a_missing_counterpart_is_told_with_its_digits():
+    verdicts = {"A>B": 0, "A=B": 0.12345678, "B>A": 1}
+    pair = {"kind": "pairwise", "baseline": "base", "prompt": "{answer_a} {answer_b}"}
+    with pytest.raises(ValueError, match="Add one with the value 0.87654322"):
+        KINDS["pairwise"].model_validate({**pair, "verdicts": verdicts})
