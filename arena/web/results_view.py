@@ -16,13 +16,12 @@ from arena.model_facts import ModelFacts
 from arena.plots import Plot
 from arena.settings import CountRule
 from arena.templates import macros
-from arena.web.addresses import AGREEMENT, JUDGES
-from arena.web.addresses import RESULTS as RANKING
+from arena.web.addresses import AGREEMENT, JUDGES, RESULTS
 from arena.web.leaderboard_view import cast_sentence, counted_voters, own_notes
 from arena.web.model_filter import Filtered, ModelFilter, menus
 from arena.web.results_address import PLOT_NAMES, board_address, board_query
 
-RESULTS = macros("results.html")
+HTML = macros("results.html")
 PICTURES: Mapping[str, str] = {
     "single": "results.one_picture",
     "multiple": "results.several_pictures",
@@ -39,12 +38,12 @@ class ResultsTabs:
 
     def html(self, here: str) -> str:
         """Returns the tabs of the page at path `here`. Raises DatabaseError."""
-        pages = {RANKING: t("results.ranking")}
+        pages = {RESULTS: t("results.ranking")}
         if self.has_judges():
             pages[JUDGES] = t("results.judges")
         if self.has_agreement():
             pages[AGREEMENT] = t("results.agreement")
-        return RESULTS.tabs(pages, here)
+        return HTML.tabs(pages, here)
 
 
 class Choice(NamedTuple):
@@ -104,7 +103,7 @@ def head_html(
         t("results.which_votes"): list(_vote_chips(choice, query, rule)),
         t("results.which_models"): list(_model_chips(models, query)),
     }
-    return RESULTS.head(boards, groups, query, all_days)
+    return HTML.head(boards, groups, query, all_days)
 
 
 def _listed_board(entry: BoardEntry, source: str, images: str) -> ListedBoard:
@@ -186,7 +185,7 @@ def filter_note(models: ModelChoice, query: Mapping[str, str]) -> str:
     if models.filtered is None:
         return ""
     address_of_all = board_address(query, **dict.fromkeys(models.filter.in_use, ""))
-    return RESULTS.filter_note(models.filtered.notes, address_of_all)
+    return HTML.filter_note(models.filtered.notes, address_of_all)
 
 
 def opening_html(board: Board, choice: BoardSelection, models: int | None, vote: str) -> str:
@@ -201,7 +200,7 @@ def opening_html(board: Board, choice: BoardSelection, models: int | None, vote:
     is_computed = board.statistics is not None or not board.votes
     ranks_nobody = is_computed and not leaders(board)
     model_names = name_forms(line.model for line in board.standings)
-    return RESULTS.opening(
+    return HTML.opening(
         headline(board),
         model_names,
         cast,
@@ -231,7 +230,7 @@ def picture_html(plot: Plot | None, name: str, path: str, query: Mapping[str, st
     if plot is None:
         return ""
     drawing = svg(plot.drawing, name) if plot.drawing else ""
-    return RESULTS.plot_part(plot, drawing, path, query)
+    return HTML.plot_part(plot, drawing, path, query)
 
 
 def plots_html(query: Mapping[str, str], chosen: str, picture: str) -> str:
@@ -240,4 +239,4 @@ def plots_html(query: Mapping[str, str], chosen: str, picture: str) -> str:
         Choice(translated(name), board_address(query, plot=slug), slug == chosen)
         for slug, name in PLOT_NAMES.items()
     ]
-    return RESULTS.plots(plots, picture)
+    return HTML.plots(plots, picture)
