@@ -41,12 +41,14 @@ class Cache(Generic[T]):
         self._lock = Lock()
         self._entries: OrderedDict[bytes, _Entry[T]] = OrderedDict()
         self._weight = 0
+        self._clearings = 0
+        """How often the cache was cleared. A value that was begun before the last time is not kept."""
         _ALL_CACHES.add(self)
 
     def get(self, source: object, make: Callable[[], T]) -> T:
         """Returns the value for a source, which `make` computes if it isn't cached.
 
-        `source`: texts, numbers, records, and tuples of them. Equal sources have an equal `repr`.
+        `source`: texts, numbers, records, and tuples of them. Sources are the same if their `repr` is.
         """
         key = hashlib.blake2b(repr(source).encode("utf-8", "replace"), digest_size=16).digest()
         with self._lock:
@@ -55,11 +57,13 @@ class Cache(Generic[T]):
                 entry.used_at = time.monotonic()
                 self._entries.move_to_end(key)
                 return entry.value
+            clearings = self._clearings
         value = make()
         weight = self._weigh(value)
         with self._lock:
             is_cached = key in self._entries  # by another thread, meanwhile
-            if weight <= self._most and not is_cached:
+            is_outdated = clearings != self._clearings
+            if weight <= self._most and not is_cached and not is_outdated:
                 self._entries[key] = _Entry(value, weight, time.monotonic())
                 self._weight += weight
             while self._weight > self._most:
@@ -71,6 +75,7 @@ class Cache(Generic[T]):
         with self._lock:
             self._entries.clear()
             self._weight = 0
+            self._clearings += 1
 
     def drop_old(self) -> None:
         """Drops values that weren't used for `seconds`."""

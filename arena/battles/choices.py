@@ -116,7 +116,10 @@ class ChoiceStore(Generic[AnyBattle]):
             return self._battle_of(connection, row)
 
     def reveal(self, voter: int, token: str) -> AnyBattle:
-        """Makes the choice final and returns the battle; from here on its names may be shown. Raises as `undo` does."""
+        """Makes the choice final and returns the battle; from here on its names may be shown.
+
+        Raises UnknownBattleError, and ChoiceError without a choice.
+        """
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             if row.choice is None:

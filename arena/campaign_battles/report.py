@@ -81,7 +81,7 @@ class Judgement(NamedTuple):
 
 
 def judgements(connection: Connection, campaign: Campaign) -> list[Judgement]:
-    """Returns the answers of a campaign's seats, including checks, in order."""
+    """Returns the answers of a campaign's seats, including checks, in order of time."""
     names = model_names(connection)
     query = select(
         BATTLE.c.seat_id,
@@ -235,7 +235,7 @@ class Quality:
 
     workers: Sequence[WorkerQuality]
     agreement: float | None
-    """The share of pairs of answers to one tuple that agree."""
+    """The share of pairs of answers to one tuple that agree, among the answers that count."""
     tuples: int
     """Tuples that several workers judged."""
     correlations: Correlations | None
@@ -258,7 +258,7 @@ def quality(
     ]
     votes = counted_votes(connection, campaign, layout, uncounted) if layout else None
     correlations = None
-    if votes and len(votes):
+    if votes:
         correlations = measured_correlations(votes, _UNKNOWN_CORRELATIONS)
     return Quality(
         workers=_worker_qualities(people, answers, winners, shared_winners),
@@ -310,7 +310,7 @@ def _worker_qualities(
 
 
 def _choices(people: Sequence[Seat], shared_winners: _Winners) -> Codes:
-    """Returns each choice's worker and tuple, by place, and whether it is the tuple's first model: 3 x choices."""
+    """Returns 3 x choices: the worker's place in `people`, the tuple's number, and 1 for its first model, else 0."""
     places = {seat.id: place for place, seat in enumerate(people)}
     rows = []
     for number, (name, choices) in enumerate(shared_winners.items()):

@@ -21,7 +21,8 @@ from arena.settings import Settings
 from arena.types import Item, Turn
 
 app = Typer(rich_markup_mode=None)
-_NOT_IN_A_NAME = re.compile(r"[^0-9A-Za-z.-]+")
+_NOT_IN_A_NAME = re.compile(r"(?:[^\w.-]|_)+")
+"""Letters and digits of every script are in a file's name, so that models have files of their own."""
 
 
 @app.command()
@@ -35,7 +36,7 @@ def answer(
         read_catalogue(settings.models, catalogue_keys(settings)), settings.local_models
     )
     card = models.catalogue.card(model)
-    answer_path = settings.data_dir / "answers" / f"{_NOT_IN_A_NAME.sub('-', card.name)}.jsonl"
+    answer_path = settings.data_dir / "answers" / _file_name(card.name)
     with closing(Database(settings.database_url)) as database:
         bank = ItemBank(database)
         ingest = Ingest(database)
@@ -51,6 +52,7 @@ def answer(
         ingest.add_answers(card.name, "", {})
         with AnswerFile(answer_path, fingerprint(card, "item bank")) as file:
             tasks = [Task(item.key, partial(_turns, item, pictures)) for item in ready]
+            # One round: no question depends on earlier answers.
             outcome = ask_model(models, models.vlm(card.name), [lambda _: tasks], len(tasks), file)
             ids = {item.key: item.id for item in ready}
             answers = {ids[key]: text for key, text in file.answers.items() if key in ids}
@@ -64,6 +66,10 @@ def answer(
         yield f"{len(items) - len(ready)} items are waiting for their images. Import them with --fetch-images."
     yield from outcome.lines
     outcome.check()
+
+
+def _file_name(model: str) -> str:
+    return f"{_NOT_IN_A_NAME.sub('-', model)}.jsonl"
 
 
 def _turns(item: Item, pictures: PictureStore) -> tuple[Turn, ...]:

@@ -1,6 +1,6 @@
-"""Stereoscope votes: our own format, each column by its name; an imported vote has its first row as JSON text.
+"""Stereoscope votes: our own format, each column by its name; an imported vote has its original row as JSON text.
 
-An imported row without a vote, such as a chat turn of a log, has only its first row.
+An imported row without a vote, such as a chat turn of a log, has only its original row.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from arena.formats.base import Format, Row, SkippedRow, Vote, Winner
 WINNERS: dict[str, Winner] = {"a": "a", "b": "b", "tie": "tie", "both_bad": "both_bad"}
 ORIGIN = "origin"
 ORIGIN_ROW = "origin_row"
-"""ORIGIN, ORIGIN_ROW: the columns for a vote's first format, and for its row there."""
+"""ORIGIN, ORIGIN_ROW: the columns for the format that a vote was imported from, and for its row there."""
 
 
 def _vote(row: Row) -> Vote | SkippedRow:
@@ -38,7 +38,10 @@ def _vote(row: Row) -> Vote | SkippedRow:
 def native_row(
     vote: Vote | None, origin: str | None = None, origin_row: str | None = None
 ) -> dict[str, Any]:
-    """Returns the row of a vote, or of None for a row without one, with its first format and its first row as JSON."""
+    """Returns a vote's row, or that of an imported row without a vote (None).
+
+    `origin`, `origin_row`: the format that it was imported from, and its row there as JSON.
+    """
     values = dict.fromkeys(Vote._fields) if vote is None else vote._asdict()
     return {**values, ORIGIN: origin, ORIGIN_ROW: origin_row}
 

@@ -1,7 +1,8 @@
-"""Adapter training process: LoRA adapters of one base over JSON lines, `python -m arena.inference.adapter_training`.
+"""Adapter training process: trains LoRA adapters of one base, `python -m arena.inference.adapter_training`.
 
-The first line has the settings, each other line an adapter's samples and folder. Every adapter starts from the same
-numbers, by the seed. The end of stdin ends the process. Code that comes with weights is never run.
+It reads JSON lines: the first has the settings, each other line an adapter's samples and folder. Every adapter starts
+from the same weights, which the seed determines. The end of stdin ends the process. Code that comes with weights is
+never run.
 """
 
 import json
@@ -54,7 +55,10 @@ class Learner(LocalModel):
         return sum(parameter.numel() for parameter in self._learned.values())
 
     def learn(self, samples: Sequence[JsonObject], folder: Path) -> JsonObject:
-        """Trains on samples and saves the adapter. Raises LoadError, or one of `MODEL_ERRORS`."""
+        """Trains on samples and saves the adapter. Raises LoadError, or one of `MODEL_ERRORS`.
+
+        Returns the number of samples that fit, and the mean losses of the first and the last epoch.
+        """
         inputs = [fitting for fitting in map(self._inputs, samples) if fitting is not None]
         if not inputs:
             raise LoadError(
@@ -115,14 +119,17 @@ def _with_adapter(model: Any, settings: JsonObject) -> Any:
         ) from error
     decoder = model.get_decoder()
     prefixes = [name for name, module in model.named_modules() if module is decoder]
-    prefix = prefixes[0] if prefixes else ""
+    path = prefixes[0] if prefixes else ""
+    prefix = f"{path}." if path else ""  # the decoder may be the whole model
     layers = None if settings["layers"] is None else {str(number) for number in settings["layers"]}
     linear = [name for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)]
     chosen = []
     for name in linear:
-        is_in_decoder = name.startswith(f"{prefix}.")
+        is_in_decoder = name.startswith(prefix)
         is_named = name.rpartition(".")[2] in settings["modules"]
-        is_in_layers = layers is None or bool(layers & set(name.split(".")))
+        # Later numbers are not a layer's, but an expert's, for example.
+        layer = next(filter(str.isdigit, name.removeprefix(prefix).split(".")), None)
+        is_in_layers = layers is None or layer in layers
         if is_in_decoder and is_named and is_in_layers:
             chosen.append(name)
     if not chosen:

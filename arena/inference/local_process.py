@@ -438,7 +438,7 @@ class LocalVLM(_ProcessModel):
         async with self._batch(conversations, settings, note) as request:
             while (message := await request.get())["kind"] != "end":
                 continue
-        return tuple(message["texts"])
+        return tuple(map(storable, message["texts"]))
 
     async def aclose(self) -> None:
         """Closes nothing: the pool ends its process."""
@@ -453,7 +453,10 @@ class LocalChooser(_ProcessModel):
         settings: Generation,
         note: Callable[[Usage], None] = pass_over,
     ) -> tuple[str, ...]:
-        """Returns a JSON list for each: the mean natural log-likelihood of a text's tokens, null without tokens."""
+        """Returns a JSON list for each conversation, with a number for each of its texts.
+
+        It is the mean natural log-likelihood of the text's tokens, null without tokens.
+        """
         turns = [alternatives.turns for alternatives in conversations]
         texts = [alternatives.texts for alternatives in conversations]
         async with self._batch(turns, settings, note, texts) as request:

@@ -38,7 +38,7 @@ class LiveModels:
 
     @property
     def load_progress(self) -> Progress | None:
-        """The progress of the downloads; None if nothing is being loaded."""
+        """The progress of the downloads; None if no model is being loaded and no router's list is being read."""
         is_loading = any(self._state(vlm) == "loading" for vlm in self.vlms)
         return self._downloads.progress if is_loading or self.routed.is_reading else None
 
@@ -85,7 +85,8 @@ def fitting_pairs(vlms_by_name: Mapping[str, VLM], do_visitors_pay: bool) -> lis
     """Returns the pairs of models, by name, to draw from; `do_visitors_pay`: whether battles use visitors' keys.
 
     A key that is taken back, expired or refused ends each battle that needs it. So that such an end reveals nothing
-    about the two models, every battle that begins with a key needs it: at least one of its models uses it.
+    about the two models, every battle that begins with a key needs it: at least one of its models uses it. If no model
+    of these uses a key, no battle needs one.
     """
     pairs = list(combinations(vlms_by_name, 2))
     if not do_visitors_pay:
@@ -95,5 +96,5 @@ def fitting_pairs(vlms_by_name: Mapping[str, VLM], do_visitors_pay: bool) -> lis
 
 
 def can_replace(failed: VLM, other: VLM) -> bool:
-    """Returns whether a battle still needs the visitor's key if it did before."""
+    """Returns whether `other` may take a failed model's place: one that uses the visitor's key needs another such."""
     return other.card.visitor_key or not failed.card.visitor_key

@@ -21,7 +21,10 @@ _HUB_FILE = ".gitattributes"
 def upload_dataset(
     folder: Path, name: str, private: bool, top_names: Collection[str], hub: HfApi | None = None
 ) -> None:
-    """Makes the dataset `name` equal to a folder. `top_names`: files and folders at its top. Raises HubError."""
+    """Makes the dataset `name` equal to a folder. Raises HubError.
+
+    `top_names`: the only files and folders that the dataset may have at its top.
+    """
     if name.count("/") != 1:
         raise HubError(f"--push is {name[:120]!r}. Write OWNER/NAME, as in ada/pets.")
     if hub is None and get_token() is None:
@@ -45,7 +48,7 @@ def upload_dataset(
                 f"The dataset {name} has {others[0]}, which isn't from an export. Choose another name."
             )
         retry(lambda: _replace(api, name, folder))
-    except HubError:
+    except HubError:  # which is an OSError
         raise
     except (HfHubHTTPError, httpx2.HTTPError, OSError, ValueError) as error:
         raise HubError(_error_text(error, name)) from error

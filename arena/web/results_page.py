@@ -34,8 +34,8 @@ from arena.web.leaderboard_view import BoardTable, board_html
 from arena.web.model_filter import ModelFilter
 from arena.web.model_page import PATIENCE_SECONDS, ModelPages
 from arena.web.results_address import PLOT_NAMES, ResultsAddress, board_query
-from arena.web.results_view import RESULTS as HTML
 from arena.web.results_view import (
+    HTML,
     ModelChoice,
     ResultsTabs,
     filter_note,

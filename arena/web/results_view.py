@@ -16,13 +16,12 @@ from arena.model_facts import ModelFacts
 from arena.plots import Plot
 from arena.settings import CountRule
 from arena.templates import macros
-from arena.web.addresses import AGREEMENT, JUDGES
-from arena.web.addresses import RESULTS as RANKING
+from arena.web.addresses import AGREEMENT, JUDGES, RESULTS
 from arena.web.leaderboard_view import cast_sentence, counted_voters, own_notes
 from arena.web.model_filter import Filtered, ModelFilter, menus
 from arena.web.results_address import PLOT_NAMES, board_address, board_query
 
-RESULTS = macros("results.html")
+HTML = macros("results.html")
 PICTURES: Mapping[str, str] = {
     "single": "results.one_picture",
     "multiple": "results.several_pictures",
@@ -39,12 +38,12 @@ class ResultsTabs:
 
     def html(self, here: str) -> str:
         """Returns the tabs of the page at path `here`. Raises DatabaseError."""
-        pages = {RANKING: t("results.ranking")}
+        pages = {RESULTS: t("results.ranking")}
         if self.has_judges():
             pages[JUDGES] = t("results.judges")
         if self.has_agreement():
             pages[AGREEMENT] = t("results.agreement")
-        return RESULTS.tabs(pages, here)
+        return HTML.tabs(pages, here)
 
 
 class Choice(NamedTuple):
@@ -104,7 +103,7 @@ def head_html(
         t("results.which_votes"): list(_vote_chips(choice, query, rule)),
         t("results.which_models"): list(_model_chips(models, query)),
     }
-    return RESULTS.head(boards, groups, query, all_days)
+    return HTML.head(boards, groups, query, all_days)
 
 
 def _listed_board(entry: BoardEntry, source: str, images: str) -> ListedBoard:
@@ -123,15 +122,15 @@ def _vote_chips(
     choice: BoardSelection, query: Mapping[str, str], rule: CountRule
 ) -> Iterator[Chip]:
     """Yields the filters of a board's votes."""
-    sources = {named(source): source for source in choice.sources}
-    # Another source has other families and days.
+    sources = {source: named(source) for source in choice.sources}
+    # Another source has other families, days and flagged voters.
     cleared = dict.fromkeys(("family", "since", "until", "voters"), "")
     yield _menu(query, "source", t("results.items"), sources, **cleared)
-    pictures = {t(label): name for name, label in PICTURES.items()}
+    pictures = {name: t(label) for name, label in PICTURES.items()}
     yield _menu(query, "images", t("results.pictures"), pictures, family="")
     if choice.families:
-        families = {named(family): family for family in choice.families}
-        yield _menu(query, "family", t("results.family"), {t("results.all"): "", **families})
+        families = {family: named(family) for family in choice.families}
+        yield _menu(query, "family", t("results.family"), {"": t("results.all"), **families})
     days = t("results.all")
     if choice.key.dated:
         since = query.get("since") or t("results.first_day")
@@ -139,10 +138,10 @@ def _vote_chips(
     yield Chip("days", t("results.days"), days, ())
     if choice.votes:
         counted = t("results.votes_of", voters=counted_voters(rule))
-        votes = {counted: "counted", t("results.votes_of_everyone"): "everyone"}
+        votes = {"counted": counted, "everyone": t("results.votes_of_everyone")}
         yield _menu(query, "votes", t("results.votes"), votes)
     if choice.key.kind != "imported":
-        flagged = {t("results.left_out"): "", t("results.included"): "all"}
+        flagged = {"": t("results.left_out"), "all": t("results.included")}
         yield _menu(query, "voters", t("results.flagged"), flagged)
 
 
@@ -150,7 +149,8 @@ def _model_chips(models: ModelChoice, query: Mapping[str, str]) -> Iterator[Chip
     """Yields the filters of models, each with the number of models whose fact is unknown."""
     unknown = models.filtered.unknown if models.filtered else {}
     for menu in menus(models.filter, list(models.facts.values())):
-        chip = _menu(query, menu.field, menu.label, {t("results.all"): "", **menu.values})
+        labels = {value: label for label, value in menu.values.items()}
+        chip = _menu(query, menu.field, menu.label, {"": t("results.all"), **labels})
         count = unknown.get(menu.field, 0)
         # The chosen value isn't in the menu if no model of the board has it.
         value = menu.chosen or t("results.all")
@@ -158,21 +158,21 @@ def _model_chips(models: ModelChoice, query: Mapping[str, str]) -> Iterator[Chip
             value = t("results.unknown", value=value, count=count)
         yield chip._replace(value=value)
     if models.facts:
-        shown = {t("results.hidden"): "", t("results.shown"): "1"}
+        shown = {"": t("results.hidden"), "1": t("results.shown")}
         yield _menu(query, "facts", t("results.facts"), shown)
 
 
 def _menu(
-    query: Mapping[str, str], name: str, label: str, values: Mapping[str, str], **changed: str
+    query: Mapping[str, str], name: str, label: str, texts: Mapping[str, str], **changed: str
 ) -> Chip:
-    """Returns the chip of a parameter. `values`: those in an address, by their texts in the menu.
+    """Returns the chip of a parameter. `texts`: those in the menu, by their values in an address.
 
-    A choice also sets the parameters `changed`.
+    A choice also sets the parameters `changed`. Two values may have one text: a family may be called "all".
     """
     chosen = query.get(name, "")
     choices = []
     chosen_text = t("results.all")
-    for text, value in values.items():
+    for value, text in texts.items():
         address = board_address(query, **{**changed, name: value})
         choices.append(Choice(text, address, value == chosen))
         if value == chosen:
@@ -185,7 +185,7 @@ def filter_note(models: ModelChoice, query: Mapping[str, str]) -> str:
     if models.filtered is None:
         return ""
     address_of_all = board_address(query, **dict.fromkeys(models.filter.in_use, ""))
-    return RESULTS.filter_note(models.filtered.notes, address_of_all)
+    return HTML.filter_note(models.filtered.notes, address_of_all)
 
 
 def opening_html(board: Board, choice: BoardSelection, models: int | None, vote: str) -> str:
@@ -200,7 +200,7 @@ def opening_html(board: Board, choice: BoardSelection, models: int | None, vote:
     is_computed = board.statistics is not None or not board.votes
     ranks_nobody = is_computed and not leaders(board)
     model_names = name_forms(line.model for line in board.standings)
-    return RESULTS.opening(
+    return HTML.opening(
         headline(board),
         model_names,
         cast,
@@ -212,7 +212,7 @@ def opening_html(board: Board, choice: BoardSelection, models: int | None, vote:
 
 
 def _needs(board: Board, models: int) -> str:
-    """Returns the sentence about the votes that a board without one needs."""
+    """Returns the sentence about the votes that a board without votes needs."""
     if not models:
         return t("results.no_pairs")
     rule = board.left_out.rule
@@ -225,12 +225,12 @@ def _needs(board: Board, models: int) -> str:
 def picture_html(plot: Plot | None, name: str, path: str, query: Mapping[str, str]) -> str:
     """Returns a plot with its table and the links to its files; "" without a plot.
 
-    `name`: of the drawing in the page; the files' addresses begin with `path`.
+    `name`: the drawing's name in the page; the files' addresses begin with `path`.
     """
     if plot is None:
         return ""
     drawing = svg(plot.drawing, name) if plot.drawing else ""
-    return RESULTS.plot_part(plot, drawing, path, query)
+    return HTML.plot_part(plot, drawing, path, query)
 
 
 def plots_html(query: Mapping[str, str], chosen: str, picture: str) -> str:
@@ -239,4 +239,4 @@ def plots_html(query: Mapping[str, str], chosen: str, picture: str) -> str:
         Choice(translated(name), board_address(query, plot=slug), slug == chosen)
         for slug, name in PLOT_NAMES.items()
     ]
-    return RESULTS.plots(plots, picture)
+    return HTML.plots(plots, picture)

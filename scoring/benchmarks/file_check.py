@@ -59,7 +59,7 @@ class FileCheck:
     prompt: Sequence[Message]
     """The judge's prompt about the first answer that is left to it; () if none is."""
     dollars: float | None
-    """The cost of a judge for `PRICED` answers like those that are left to it; None if its price is unknown."""
+    """The cost of a judge for `PRICED` answers like those that are left to it; None without such answers or a price."""
 
 
 def file_check(report: SpecReport, judge: JudgeSpec) -> FileCheck:
@@ -90,7 +90,10 @@ def file_check(report: SpecReport, judge: JudgeSpec) -> FileCheck:
 
 
 def _price(tasks: Sequence[Task], answers: int, judge: JudgeSpec) -> float | None:
-    """The price in dollars of `PRICED` answers, by the first of these `answers`' tasks; None if unknown."""
+    """The price in dollars of `PRICED` answers, in proportion to that of these tasks for `answers` answers.
+
+    Only the first `PRICED` tasks are counted exactly. None without tasks, or if the price is unknown.
+    """
     if not tasks:
         return None
     priced = tasks[:PRICED]

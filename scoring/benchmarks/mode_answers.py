@@ -28,7 +28,7 @@ from scoring.multiple_choice.types import ChoiceQuestion, Mode
 
 
 class MostTokens(NamedTuple):
-    """The upper bound of a run's use."""
+    """The upper bounds of a run's tokens and cost."""
 
     prompt: int
     """Tokens sent."""
@@ -43,11 +43,11 @@ class ModeBenchmark:
     mode: Mode
     benchmark: OfflineBenchmark
     questions: tuple[ChoiceQuestion, ...]
-    """The questions in the mode's form, by index."""
+    """The questions in the mode's form, in order of their indices."""
     changed: frozenset[int]
     """Indices of the questions that differ from as-is."""
     notes: Mapping[str, int]
-    """Number of questions that the mode could not change, by the kind of reason."""
+    """Number of questions that the mode could not change, or changed otherwise, by the kind of reason."""
     most: MostTokens
     most_as_is: MostTokens
     """The same of the mode as-is."""

@@ -74,8 +74,8 @@ class Quote:
     prompt_tokens: int
     completion_tokens: int
     most: int
-    """Millionths of a US dollar at which the run stops: the worst case of all calls, or if less, `MARGIN` times the
-    estimate, and for few calls the estimate and one worst case."""
+    """Millionths of a US dollar at which the run stops: the worst case of all calls, but at most the larger of `MARGIN`
+    times the estimate, and the estimate plus one call's worst case."""
     price: Price | None
 
     def corrected(self, ratio: float) -> "Quote":
@@ -207,6 +207,7 @@ class _Walk:
             ask = _with_seed(self._asking.send(reply), self._task)
         except StopIteration:
             return False
+        # Takes the place of the call that would follow if no reply could be read.
         self.asks = (ask, *self.asks[2:])
         self._ordinal += 1
         return True
@@ -362,11 +363,12 @@ class _Run(Generic[T]):
         ordinal = 0
         is_fresh = False
         new_reply: Reply | None = None
-        """The last reply, unless it is cached."""
+        """The last reply, if this task made the call for it."""
         try:
             ask = next(asking)
             while True:
-                self._count_reply(new_reply, is_read=False)  # else it wouldn't be asked again
+                # A task asks again only if the last reply couldn't be read.
+                self._count_reply(new_reply, is_read=False)
                 ask = _with_seed(ask, task)
                 judge = self._judge
                 key = reply_key(

@@ -24,7 +24,7 @@ class InnerText(NamedTuple):
     rest: str
     """The text after the wrappers; "" if there are none."""
     rival_claim: str = ""
-    """What the last box claims, if it is not an option; "" if only the text decides."""
+    """What the last box claims, if it is not an option, or two boxes that are joined; "" if only the text decides."""
 
 
 ReadOption = Callable[[str], str | None]
@@ -56,11 +56,11 @@ _ANSWER_KEYS = (
 _BETWEEN_TWO_ANSWERS = re.compile(
     r"[\s$*]*+(?:or|and|,|/|&|或|和|及)?(?:\s?(?:or|and))?[\s$*]*+", re.IGNORECASE
 )
-_LIST_LINE = re.compile(r"[\s(\[*>•-]*+([A-Z])[)\]*.:、-]*+(?<![A-Z])\s*+(.*)")
+_LIST_LINE = re.compile(r"[\s(\[*>•-]*+([A-Z])[)\]*.:、-]++\s*+(.*)")
 
 
 def inner_text(text: str, read: ReadOption, is_claim: Callable[[str], bool]) -> InnerText:
-    """The text in the wrappers of an answer; all of it if they contain no option.
+    """The text in the wrappers of an answer; boxes that contain no option are cut out of the text around them.
 
     `is_claim` decides whether a box without an option is a rival claim: another letter, or a number among numbers.
     """
@@ -70,7 +70,6 @@ def inner_text(text: str, read: ReadOption, is_claim: Callable[[str], bool]) -> 
         wrappers = [
             _with_innermost_text(wrapper) for wrapper in wrapped_answers(text) if wrapper.text
         ]
-        tags = [wrapper for wrapper in wrappers if wrapper.name.startswith("<")]
         if not wrappers:
             answers = _answers_in_objects(text)
             if not answers:
@@ -78,6 +77,7 @@ def inner_text(text: str, read: ReadOption, is_claim: Callable[[str], bool]) -> 
             text = answer_of(normalized_text(answers)).text
             cuts.append("JSON")
             continue
+        tags = [wrapper for wrapper in wrappers if wrapper.name.startswith("<")]
         if tags:
             wrapper = tags[-1]
         else:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import AfterValidator, BeforeValidator
 
 from arena.io.csv_text import csv_text
-from arena.io.rows import FileRow, Heading, cell, read_rows, sound_rows
+from arena.io.rows import FileRow, Heading, cell, column_named, read_rows, sound_rows
 from arena.io.strict_json import RowsError, row_errors
 from arena.io.tables import Record, read_records
 from scoring.people.error_sample import DrawnError, GroupedError
@@ -17,6 +17,8 @@ from scoring.report import answer_digest
 PersonColumn = Literal["labeller", "proposed_by"]
 """The column with a label's source: a person labels, rules or a judge propose. No file has both."""
 COLUMNS = ("item", "group", "answer_sha256", "labeller", "round", "main", "further", "note")
+_PROPOSED_BY = ("proposedby",)
+"""The column of proposals, without its signs."""
 _NO_LABELS = (
     "These are proposals, with a column proposed_by, not people's labels. Give them as --proposals."
 )
@@ -89,7 +91,9 @@ class _LabelRow(FileRow):
     further: Annotated[tuple[ErrorKey, ...], BeforeValidator(_split)] = ()
     """Separated by blanks, or a list."""
     labeller: Annotated[
-        str, Heading(("proposedby", "labeller")), AfterValidator(lambda name: name or "unnamed")
+        str,
+        Heading((*_PROPOSED_BY, "labeller")),
+        AfterValidator(lambda name: name or "unnamed"),
     ] = "unnamed"
     answer_sha256: str = ""
     round: Annotated[Literal["1", "2"], cell("1, or 2 for the same person's second time")] = "1"
@@ -110,7 +114,7 @@ def read_labels(
 ) -> ReadLabels:
     """Reads labels of a model's errors, or proposals for them. `errors` are the wrong answers by item.
 
-    Raises RowsError without the columns, and for proposals in place of people's labels.
+    Raises RowsError without the columns, and for proposals in place of people's labels or the reverse.
     """
 
     def problem(row: _LabelRow) -> str:
@@ -141,14 +145,13 @@ def _labelled(records: Iterable[Record], person_column: PersonColumn) -> Iterato
     """Yields the rows with a main kind. Raises RowsError for a file of the other sort."""
     expects_proposals = person_column == "proposed_by"
     for record in records:
-        has_proposals = "proposed_by" in record.values
+        has_proposals = column_named(record.values, _PROPOSED_BY) is not None
         if expects_proposals != has_proposals:
             problem = _NO_PROPOSALS if expects_proposals else _NO_LABELS
             raise RowsError(problem, row=record.row)
-        main = str(record.values.get("main") or "").strip()
-        if (
-            main or "main" not in record.values
-        ):  # `sound_rows` raises the error about a missing column.
+        has_column = "main" in record.values  # without it, `sound_rows` raises the error
+        is_labelled = bool(str(record.values.get("main") or "").strip())
+        if is_labelled or not has_column:
             yield record
 
 

@@ -42,7 +42,7 @@ TWO_VERDICTS = "the mean of two verdicts, one in each order"
 _TOOLKITS_LABELS = ("A>B", "A>>B", "A=B", "B>A", "B>>A")
 """The toolkits' labels, in lmms-eval's order of search."""
 _KIT_LABEL = re.compile(r"\[\[([AB<>=]+)\]\]")
-"""The toolkits' pattern; it also matches `A<B`, which counts 0."""
+"""The toolkits' pattern; it also matches `A<B`, which counts as a tie."""
 _STRICT_LABEL = re.compile(r"\[\[([^\[\]\n]{1,40})\]\]")
 _OBJECT = re.compile(r"(?:```(?:json)?\s*+)?(\{[^{}]{0,2000}\})(?:\s*+```)?")
 
@@ -79,7 +79,7 @@ class PairwiseRule(PromptedRule):
             if self._label_of(opposite) is None:
                 raise ValueError(
                     f"The verdict {label!r} has no counterpart in the other order. Add one with the value "
-                    f"{opposite:g}."
+                    f"{opposite:.12g}."
                 )
         if len({*values}) < len(values):
             raise ValueError("Two verdicts have the same value. Keep one of them.")
@@ -184,10 +184,9 @@ class PairwiseRule(PromptedRule):
 
     def _verdict_reading(self, label: str, is_swapped: bool) -> Reading:
         """The reading of a label; in the second order, that of the label with the opposite value."""
-        value = self.verdicts.get(label, self._tie)
         if is_swapped:
-            value = self._opposite(value)
-            label = self._label_of(value) or ""
+            label = self._label_of(self._opposite(self.verdicts[label])) or ""
+        value = self.verdicts.get(label, self._tie)
         return Reading(value, label, "the judge's verdict")
 
     def _opposite(self, value: float) -> float:

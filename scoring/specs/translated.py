@@ -44,8 +44,8 @@ def shortened(text: str, most: int) -> str:
     line = " ".join(text.split())
     if len(line) <= most:
         return line
-    start = line[: most - 1]
-    return f"{start.rpartition(' ')[0] or start}…"
+    whole_words = line[:most].rpartition(" ")[0]
+    return f"{whole_words or line[: most - 1]}…"
 
 
 def plain_name(name: str) -> str:
@@ -55,5 +55,6 @@ def plain_name(name: str) -> str:
 
 
 def comment(text: str) -> str:
-    """A line of YAML that is a comment, whatever the text."""
-    return f"# {' '.join(text.split())}\n"
+    """A line of YAML that is a comment, whatever the text; signs that YAML refuses become blanks."""
+    printable = "".join(sign if sign.isprintable() else " " for sign in text)
+    return f"# {' '.join(printable.split())}\n"

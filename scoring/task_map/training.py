@@ -28,7 +28,8 @@ def make_vectors(
 ) -> Iterator[str]:
     """Trains an adapter for each task of a question file on at most `most` samples; yields progress.
 
-    Raises RowsError and AnsweringError for the file, TrainingError, and TaskMapError for a folder with other settings.
+    Raises RowsError and AnsweringError for the file, TrainingError, and TaskMapError for a file without right answers
+    and for a folder with other settings.
     """
     all_questions, _ = read_questions(read_records(questions, COMMAND_LINE, IMAGE_COLUMNS))
     with_truths = {
@@ -36,6 +37,8 @@ def make_vectors(
         for question in all_questions.values()
         if question.answer is not None
     }
+    if not with_truths:
+        raise TaskMapError(f"{questions.name} has no right answers to learn. Choose another file.")
     sizes = Counter(question.named_category for question in with_truths.values())
     folders = Counter(map(_folder, sizes))
     shared = [name for name, count in folders.items() if count > 1]
@@ -110,7 +113,7 @@ def _task_samples(
     (ask_all,) = offline_choices(file, circular=False).rounds
     for question_task in ask_all({}):
         question = with_truths.get(question_task.key)
-        if question is None or question.named_category in finished:
+        if question is None or question.answer is None or question.named_category in finished:
             continue
         category = question.named_category
         read[category] += 1
@@ -120,7 +123,7 @@ def _task_samples(
                 (turn,) = question_task.load()
             except TaskError as error:
                 raise TaskMapError(f"{file.name}, index {question_task.key}: {error}") from error
-            answer = f"{question.answer}. {question.options[question.answer or '']}"
+            answer = f"{question.answer}. {question.options[question.answer]}"
             samples.append(Sample(turn.text, turn.images, answer))
         if read[category] == sizes[category]:
             yield category, samples_by_task.pop(category)

@@ -1,6 +1,7 @@
 """VisIT-Bench answers: a model's run over the instructions, with images fetched or read from a folder."""
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,14 @@ from arena.io.csv_text import csv_text
 from arena.io.fetch import FetchError, fetch
 from arena.io.named_files import named_file
 from arena.io.strict_json import row_errors
-from arena.io.tables import COMMAND_LINE, Record, RowsError, read_records, require_columns
+from arena.io.tables import (
+    COMMAND_LINE,
+    JSON,
+    Record,
+    RowsError,
+    read_records,
+    require_columns,
+)
 from arena.items.importers import last_part
 from arena.types import Turn, item_key
 from scoring.benchmarks.offline_answers import AnsweringError, Answers, OfflineBenchmark, picture
@@ -19,11 +27,12 @@ from scoring.visit_bench.reader import IMAGE_COLUMNS, image_names
 
 
 class _Instance(NamedTuple):
-    """An instruction with its images, and the cell of the file that names them."""
+    """An instruction with its images, and the column and cell of the file that name them."""
 
     key: str
     instruction: str
     category: str
+    column: str
     cell: str
     images: tuple[str, ...]
 
@@ -43,7 +52,7 @@ def offline_visit_bench(
         raise AnsweringError(
             f"{file.name} has no instructions. Choose one of VisIT-Bench's CSV files."
         )
-    column = next(name for name in IMAGE_COLUMNS if name in record.values)
+    column = next(iter(instances.values())).column  # the submission's heading: the first row's
     digest = hashlib.sha256("\n".join(instances).encode()).hexdigest()
 
     def tasks(_: Answers) -> Iterator[Task]:  # no task depends on earlier answers
@@ -56,15 +65,17 @@ def offline_visit_bench(
 
 def _instance(record: Record, file: Path) -> _Instance:
     require_columns(record, ("instruction",), file.name)
-    column = next((name for name in IMAGE_COLUMNS if name in record.values), None)
-    if column is None:
+    columns = [name for name in IMAGE_COLUMNS if name in record.values]
+    if not columns:
         raise RowsError(
             f"There is no column of images. Add one named {' or '.join(IMAGE_COLUMNS)}.",
             file.name,
             record.row,
         )
-    cell = str(record.values[column])
-    instruction = str(record.values["instruction"])
+    # As in a submission: the first that isn't empty counts.
+    column = next((name for name in columns if record.values[name]), columns[0])
+    cell = _cell_text(record.values[column])
+    instruction = _cell_text(record.values["instruction"])
     problem = "The cell names no image. Write its address, or a list of addresses."
     with row_errors(file.name, record.row):
         images = image_names(cell.strip(), column, problem)
@@ -74,8 +85,21 @@ def _instance(record: Record, file: Path) -> _Instance:
         raise RowsError(
             "The cell is empty. Write an instruction.", file.name, record.row, "instruction"
         )
-    category = str(record.values.get("instruction_category", ""))
-    return _Instance(item_key(instruction, images), instruction, category, cell, images)
+    return _Instance(
+        key=item_key(instruction, images),
+        instruction=instruction,
+        category=_cell_text(record.values.get("instruction_category")),
+        column=column,
+        cell=cell,
+        images=images,
+    )
+
+
+def _cell_text(cell: JSON) -> str:
+    """A cell as text: lists are JSON, and null is empty."""
+    if cell is None or isinstance(cell, str):
+        return cell or ""
+    return json.dumps(cell, ensure_ascii=False)
 
 
 def _load_turns(

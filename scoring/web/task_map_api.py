@@ -45,7 +45,7 @@ MOST_MAP = 2_000_000
 _PAPER = ("20", "32", "0")
 """Models of the paper: those whose printed columns are right, all of them with their columns put right, or none."""
 AT_ONCE = 2
-"""Maps that are asked for at the same time; others wait without a thread."""
+"""Maps that are made at the same time; other requests wait without a thread."""
 _Pools: TypeAlias = Mapping[str, tuple[PooledReport, ...]]
 """Published reports by the name of their pool: those whose answers were read in the same way."""
 

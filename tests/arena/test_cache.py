@@ -47,3 +47,14 @@ def test_no_text_stays_in_a_key():
     gc.collect()
     assert tracemalloc.get_traced_memory()[0] < 1_000_000
     tracemalloc.stop()
+
+
+def test_a_value_that_was_begun_before_all_were_dropped_is_not_kept():
+    cache: Cache[int] = Cache(10)
+
+    def make_while_cleared() -> int:
+        cache.clear()
+        return 1
+
+    assert cache.get("a", make_while_cleared) == 1
+    assert cache.get("a", lambda: 2) == 2

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arena.io.strict_json import RowsError
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.people.error_sample import GroupedError
 from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
@@ -98,3 +99,13 @@ def test_wrong_rows_are_named_and_no_other_is_lost(tmp_path):
         "row 5 left out: this person labelled this answer in a row before",
         "row 6 left out: round: expected 1, or 2 for the same person's second time, found '7'",
     ]
+
+
+@pytest.mark.parametrize("heading", ["proposed_by", "Proposed by", "PROPOSEDBY"])
+def test_proposals_are_no_labels_however_their_heading_is_spelled(tmp_path, heading):
+    path = tmp_path / "labels.csv"
+    path.write_text(f"item,main,{heading}\n1,reasoning,rules\n")
+    with pytest.raises(RowsError, match="These are proposals"):
+        read_labels(path, ERRORS)
+    (label,) = read_labels(path, ERRORS, "proposed_by").labels
+    assert label.labeller == "rules"

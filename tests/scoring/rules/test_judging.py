@@ -128,3 +128,29 @@ def test_the_copied_answer_is_taken_out_of_its_wrappers(reply, said):
 def test_a_reply_that_was_cut_or_filtered_says_nothing():
     assert copied_answer("7", "length") is None
     assert copied_answer("7", "content_filter") is None
+
+
+@pytest.mark.parametrize("values", [(0.1, 0.2, 0.3), (0.7, 0.4, 0.1)])
+def test_a_verdict_in_the_second_order_has_exactly_a_verdicts_value(values):
+    pair = {
+        "kind": "pairwise",
+        "baseline": "base",
+        "prompt": "{question} {answer_a} {answer_b}",
+        "verdicts": dict(zip(("A>B", "A=B", "B>A"), values, strict=True)),
+    }
+    rule = KINDS["pairwise"].model_validate(pair)
+    item = Item("1", "What is it?", None, {}, {"base": "a dog"})
+    for label in pair["verdicts"]:
+        asking = rule.judging(item, "a cat", "strict", WIDE, turn=1)
+        next(asking)
+        with pytest.raises(StopIteration) as end:
+            asking.send(Reply((json.dumps({"verdict": label}),), ("stop",), 0, 0, "judge-1"))
+        reading = end.value.value.reading
+        assert reading.score == pair["verdicts"][reading.read]
+
+
+def test_the_value_of_a_missing_counterpart_is_told_with_its_digits():
+    verdicts = {"A>B": 0, "A=B": 0.12345678, "B>A": 1}
+    pair = {"kind": "pairwise", "baseline": "base", "prompt": "{answer_a} {answer_b}"}
+    with pytest.raises(ValueError, match="Add one with the value 0.87654322"):
+        KINDS["pairwise"].model_validate({**pair, "verdicts": verdicts})

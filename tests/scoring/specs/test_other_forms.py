@@ -12,6 +12,8 @@ from scoring.specs.hub_eval import eval_yaml
 from scoring.specs.other_forms import load_benchmark, load_benchmarks
 from scoring.specs.problems import SpecError
 from scoring.specs.schema import Spec, read_spec
+from scoring.specs.translated import comment, shortened
+from scoring.specs.yaml_text import read_yaml
 from tests.support.other_forms import EVAL, TASK, TEMPLATE
 
 
@@ -396,3 +398,16 @@ def test_questions_that_the_toolkit_would_score_wrongly_are_refused(tmp_path, ro
 def test_what_the_toolkit_does_not_score_of_a_table_is_refused(tmp_path, key, told):
     with pytest.raises(SpecError, match=told):
         kit_table(spec_of(key), tmp_path / "absent.csv")
+
+
+def test_a_shortened_text_keeps_each_whole_word_that_has_room():
+    assert shortened("one two three", 8) == "one two…"
+    assert shortened("one two three", 7) == "one…"
+    assert shortened("one two", 7) == "one two"
+    assert shortened("abcdefgh ij", 5) == "abcd…"
+
+
+def test_a_comment_is_one_whatever_its_text_holds():
+    text = comment("a\x07b\nc: 1 \ud800猫")
+    assert text == "# a b c: 1 猫\n"
+    assert read_yaml(f"{text}key: word\n".encode()) == {"key": "word"}
