@@ -99,7 +99,7 @@ def plain_answer(answer: str) -> PlainAnswer:
     text = final_part.text
     if "_" in text:
         text = _OPTION_NAME.sub(r"\1 \2", text)
-    if "~~" in text:
+    if "~~" in text and _STRUCK_OUT.search(text):
         text = _STRUCK_OUT.sub(" ", text)
         cuts.append("what is struck out")
     if "\n" in text and (next_question := _NEXT_QUESTION.search(text)):
