@@ -16,6 +16,7 @@ from arena.types import grouped
 from scoring.benchmarks.base import read_table
 from scoring.benchmarks.mmt_bench import subtasks_of_several_images
 from scoring.multiple_choice.coordinates import (
+    NO_SIZE,
     Box,
     CoordinateError,
     Size,
@@ -276,7 +277,7 @@ def _converted_to_unit(as_is: ModeQuestion, unit: Unit, pictures: Sequence[bytes
     pictured = picture_size(pictures[0]) if pictures else None
     size = stated or pictured
     if size is None:
-        raise CoordinateError("neither the text nor a picture tells the image's size")
+        raise CoordinateError(NO_SIZE)
     converted = convert_coordinates(question, unit, size)
     if converted is question:
         return as_is
@@ -308,7 +309,7 @@ def _with_boxes(as_is: ModeQuestion, mode: Mode, pictures: Sequence[bytes]) -> M
         return as_is
     pictured = picture_size(pictures[0]) if pictures else None
     size = stated_size(question.text) or pictured
-    boxes = named_boxes(question.text, size or (1, 1))
+    boxes = named_boxes(question.text, size)
     if not boxes:
         raise CoordinateError("the text names no box")
     if mode == "text-box":
