@@ -108,8 +108,8 @@ def read_stated(file: Path) -> dict[str, StatedFacts]:
         )
     try:
         content = tomllib.loads(data.decode("utf-8-sig"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise FactError(f"{file.name} isn't valid TOML: {error}. Correct it.") from error
+    except (ValueError, RecursionError) as error:
+        raise FactError(f"{file.name} isn't valid TOML: {str(error)[:200]}. Correct it.") from error
     tables = content.pop("models", None)
     are_tables = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
     if content or not are_tables:
