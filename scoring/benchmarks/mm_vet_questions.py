@@ -147,9 +147,13 @@ def _is_bard_set(questions: Sequence[Question]) -> bool:
 def fetch_mm_vet(
     folder: Path, address: str = MM_VET_ARCHIVE, sleep: Callable[[float], object] = time.sleep
 ) -> Path:
-    """Downloads the authors' archive to a folder, whole or not at all, unless it is there. Raises DownloadError."""
+    """Downloads the authors' archive to a folder, whole or not at all, unless it is there.
+
+    Raises DownloadError, and QuestionsError if the folder has anything else.
+    """
     file = folder / MM_VET_FILE
-    if file.is_file() and file_sha256(file) == MM_VET_SHA256:
+    has_questions = file.is_file() and file_sha256(file) == MM_VET_SHA256
+    if has_questions and (folder / "images").is_dir():
         return folder
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise QuestionsError(f"{folder} already has other files. Choose an empty or new folder.")
