@@ -61,7 +61,8 @@ def facts(
 ) -> Iterator[str]:
     """Import facts about models from a file: maker, licence, size, date, price, link."""
     has_file = file is not None
-    if has_file == export:
+    is_neither_or_both = has_file == export
+    if is_neither_or_both:
         raise FactError("Name a file with facts, or add --export to print the known ones.")
     store = _fact_store()
     if file is None:
