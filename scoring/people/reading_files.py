@@ -39,8 +39,9 @@ def drawn_csv(drawn: Iterable[ScoredAnswer]) -> str:
     rows = []
     for answer in drawn:
         options = "\n".join(f"{letter}. {text}" for letter, text in answer.options.items())
-        cells = (answer.id, answer_digest(answer.answer), "", 1, "", "")
-        rows.append((*cells, answer.question, options, answer.answer))
+        # In round 1; the reader, the option and the note are for the person to fill in.
+        reading = (answer.id, answer_digest(answer.answer), "", 1, "", "")
+        rows.append((*reading, answer.question, options, answer.answer))
     return csv_text([DRAWN_COLUMNS, *rows])
 
 
@@ -96,8 +97,8 @@ class ReadReadings(NamedTuple):
 def read_readings(path: Path, answers: Mapping[AnswerKey, Collection[str]]) -> ReadReadings:
     """People's readings, in columns as `drawn_csv` writes them; rows without an option are skipped.
 
-    `answers` are those that may be read, each with the letters of its options; without letters, the options in the file
-    hold. Raises RowsError without the columns.
+    `answers` are those that may be read, each with the letters of its options; if it has none, the letters in the
+    file's column `options` may be chosen. Raises RowsError without the columns.
     """
 
     def row_problem(row: _ReadingRow) -> str:
