@@ -109,7 +109,8 @@ def convert_coordinates(question: ChoiceQuestion, unit: Unit, size: Size) -> Cho
     Raises CoordinateError if a bracket cannot be read, or if rounding makes two options equal.
     """
     # Questions explain their unit by the image's bottom-right corner, (1, 1) or the size, maybe in another unit.
-    corners = {(Decimal(1), Decimal(1)), tuple(map(Decimal, size))}
+    corner_in_shares = (Decimal(1), Decimal(1))
+    corners = {corner_in_shares, tuple(map(Decimal, size))}
     texts = (question.text, *question.options.values())
     points = {bracket.numbers for text in texts for bracket in brackets(text)} - corners
     has_pixels = _has_pixels(points)
@@ -120,7 +121,7 @@ def convert_coordinates(question: ChoiceQuestion, unit: Unit, size: Size) -> Cho
     def rewrite(bracket: Bracket) -> str:
         is_in_pixels = has_pixels
         if bracket.numbers in corners:
-            is_in_pixels = bracket.numbers != (1, 1)
+            is_in_pixels = bracket.numbers != corner_in_shares
         numbers = (
             _convert(number, size[place % 2], is_in_pixels, unit)
             for place, number in enumerate(bracket.numbers)
