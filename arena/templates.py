@@ -92,6 +92,7 @@ class CompiledTemplates(FileSystemBytecodeCache):
             super().dump_bytecode(bucket)
 
 
+# Bytecode holds `finalize`, whose changes its key doesn't show: `shown` tells it from that before `printable`.
 ENVIRONMENT = Environment(
     loader=FileSystemLoader(TEMPLATE_FOLDERS),
     autoescape=True,

@@ -17,12 +17,12 @@ def database_kind() -> str:
 
 @contextmanager
 def databases(kind: str, folder: Path, names: tuple[str, ...]) -> Iterator[list[str]]:
-    """Yields the addresses of empty databases; they are durable, as in service."""
+    """Yields the addresses of empty databases, durable as in service, since no setting is changed."""
     if kind == "sqlite":
         yield [f"sqlite:///{folder / f'{name}.db'}" for name in names]
         return
     server_folder = folder / "postgresql"
-    server = pgserver.get_server(server_folder, "delete")  # pyright: ignore[reportPrivateImportUsage]
+    server = pgserver.get_server(server_folder, cleanup_mode="delete")  # pyright: ignore[reportPrivateImportUsage]
     engine = create_engine(server.get_uri(), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         for name in names:

@@ -12,7 +12,7 @@ EventKind = Literal[
     "instruction", "caption", "answer", "failure", "blind", "verdict", "pass", "reject", "check"
 ]
 Fault = Literal["caption", "answer", "instruction", "picture", "harm", "not told"]
-"""The reason why an item is incorrect; VisIT-Bench's file has one item without a reason."""
+"""The reason why an item is incorrect. "not told" is for the one item of VisIT-Bench's file without a reason."""
 Judged = Literal["correct", Fault]
 JUDGED: tuple[Judged, ...] = get_args(Judged)
 
@@ -116,7 +116,7 @@ class Pass(EventValue):
 
 
 class Reject(EventValue):
-    """The end of a draft by an operator or a file, even an accepted one: a picture's licence was withdrawn."""
+    """The end of a draft, even of an accepted one, by an operator or a file, as for a licence that was withdrawn."""
 
     fault: Fault
     note: str = ""
@@ -159,6 +159,6 @@ class DraftEvent(NamedTuple):
     value: AnyValue
     seat: int | None
     voter: int | None
-    """None: a model, an operator or a file."""
+    """Seat and voter are None for a model, an operator or a file."""
     began_at: datetime | None
     at: datetime

@@ -18,7 +18,7 @@ ReadFile = Callable[[str], bytes]
 
 
 class Projects:
-    """The projects among the campaigns of one database; `campaigns` must have `spec.KINDS` among its kinds."""
+    """The projects among the campaigns of one database; `campaigns` must know the kinds of `authoring.spec.KINDS`."""
 
     def __init__(
         self,

@@ -61,7 +61,8 @@ def facts(
 ) -> Iterator[str]:
     """Import facts about models from a file: maker, licence, size, date, price, link."""
     has_file = file is not None
-    if has_file == export:
+    is_neither_or_both = has_file == export
+    if is_neither_or_both:
         raise FactError("Name a file with facts, or add --export to print the known ones.")
     store = _fact_store()
     if file is None:
@@ -108,8 +109,8 @@ def read_stated(file: Path) -> dict[str, StatedFacts]:
         )
     try:
         content = tomllib.loads(data.decode("utf-8-sig"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise FactError(f"{file.name} isn't valid TOML: {error}. Correct it.") from error
+    except (ValueError, RecursionError) as error:
+        raise FactError(f"{file.name} isn't valid TOML: {str(error)[:200]}. Correct it.") from error
     tables = content.pop("models", None)
     are_tables = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
     if content or not are_tables:

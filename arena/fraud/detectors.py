@@ -31,7 +31,7 @@ ENOUGH = -np.log10(ALPHA)
 _STEADY_CHANCE = 0.98
 """Probability with which a rigger follows its pattern."""
 _LONG_STEP = 0.05
-"""The Newton step, in log odds, above which strengths are fitted anew: its error is far below its length."""
+"""The Newton step, in log odds, above which strengths are fitted anew. Up to it, the error is far below the step."""
 _CHOICES_A_CHUNK = 1000
 """The choices of a voter in one chunk, which bounds the memory for a voter with a million."""
 _TASTES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
@@ -72,7 +72,7 @@ class Suspicion(StrEnum):
 
 
 PATTERNS = (Suspicion.CONTRARIAN, Suspicion.LEFT, Suspicion.RIGHT)
-"""A rigger's patterns that concern no model."""
+"""A rigger's patterns, apart from a coin, that concern no model."""
 GROUP_REASONS = frozenset(
     {
         Suspicion.COHORT,
@@ -82,7 +82,7 @@ GROUP_REASONS = frozenset(
         Suspicion.CROWD_AGAINST,
     }
 )
-"""Reasons with the strength of evidence against many voters."""
+"""Reasons of flags whose strength is that of the evidence against a whole group of voters."""
 WEAK_REASONS = frozenset({Suspicion.ONE_SIDED, Suspicion.HASTY})
 """Habits that honest voters can have: one alone excludes nobody from a board, both together do."""
 CROWD_REASONS = frozenset({Suspicion.CROWD_FOR, Suspicion.CROWD_AGAINST})
@@ -121,8 +121,8 @@ class Flag(NamedTuple):
     model: int | None
     """The code of the model that it concerns."""
     strength: float
-    """The decimal logarithm of the largest e-value for evidence, standard errors from half for one side, else a
-    share.
+    """For evidence, the decimal logarithm of the largest e-value, for groups of the likelihood ratio. For one side,
+    standard errors from half. For other habits, a share.
     """
 
 
@@ -141,6 +141,7 @@ def evidence(
     fitted = choices.take(is_fitted)
     fit = bradley_terry(win_counts(fitted, models))
     flags = []
+    # A function, since it takes long and mostly no voter needs it.
     taste = cache(partial(taste_of_voters, fitted, fit.strengths))
     for voter, places in places_by_voter(choices.voter):
         if len(won) - len(places) < LEAST_OTHERS * len(places):
@@ -206,8 +207,8 @@ def odds_with_taste(
 
     The taste is normal with deviation `taste` on each model. Strengths are normal around those of `odds`, with
     covariance `spread` over the models that the voter met. The mean and covariance of their sum are updated from one
-    choice's mode to the next, over the first _LEARNT_CHOICES choices; a normal around log odds brings them nearer to 0
-    (MacKay 1992).
+    choice's mode to the next, over the first _LEARNT_CHOICES choices. The uncertainty of both brings the returned log
+    odds nearer to 0 (MacKay 1992).
     """
     if taste == 0 and not np.any(spread):
         return odds
@@ -282,6 +283,7 @@ def strengths_without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
     np.add.at(information, (loser, loser), curvature)
     np.add.at(information, (loser, winner), -curvature)
     spread = fit.inverse[np.ix_(met_models, met_models)]
+    # Solves (spread^-1 - information) @ step = -slope: others' information about these models alone.
     step = np.linalg.solve(np.eye(len(met_models)) - spread @ information, -spread @ slope)
     if np.abs(step).max() > _LONG_STEP:
         return _refit_without(fit, met_models, won, lost)

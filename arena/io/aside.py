@@ -101,13 +101,13 @@ class Aside:
                     raise AsideError(_LEFT)
             stack.callback(self._turns.release)
             line = stack.enter_context(self._start_process())
-            _send(line, (function, arguments, self._bounds))
-            poll = select.poll()
-            poll.register(line, select.POLLIN)
-            while not poll.poll(1_000 * _LOOK_SECONDS):
-                if not still_waits():
-                    raise AsideError(_LEFT)
             try:
+                _send(line, (function, arguments, self._bounds))
+                poll = select.poll()
+                poll.register(line, select.POLLIN)
+                while not poll.poll(1_000 * _LOOK_SECONDS):
+                    if not still_waits():
+                        raise AsideError(_LEFT)
                 has_failed, result = _receive(line)
             except (EOFError, ConnectionError) as error:
                 raise AsideError(_TOO_LARGE) from error
@@ -175,14 +175,14 @@ def _send(line: socket.socket, message: object) -> None:
 
 
 def _receive(line: socket.socket) -> Any:
-    """Returns the next message. Raises EOFError if there is none."""
+    """Returns the next message. Raises EOFError if there is none, or only a part of it."""
     with line.makefile("rb") as file:
         head = file.read(_LENGTH.size)
         if len(head) < _LENGTH.size:
             raise EOFError
         (length,) = _LENGTH.unpack(head)
         data = file.read(length)
-    if not data:
+    if len(data) < length:
         raise EOFError
     return pickle.loads(data)
 
@@ -210,7 +210,7 @@ def help_out(control: socket.socket) -> None:
 
 
 def _wait(control: socket.socket, lines: Mapping[int, socket.socket]) -> None:
-    """Waits a moment for a connection, or long if no process runs; kills processes whose callers hang up meanwhile."""
+    """Waits for a connection, only a moment if processes run; kills those whose callers hang up meanwhile."""
     pids = {line.fileno(): pid for pid, line in lines.items()}
     poll = select.poll()
     poll.register(control, select.POLLIN)

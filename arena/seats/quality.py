@@ -11,7 +11,10 @@ from arena.seats.spec import ChecksSpec
 
 
 def is_overlap(campaign: str, share: float, member: Hashable) -> bool:
-    """Returns whether several workers judge a tuple. It's the same `share` of tuples in any order of draws."""
+    """Returns whether several workers judge a tuple.
+
+    About a `share` of all tuples are, always the same ones, whatever the order of draws.
+    """
     return lot(campaign, member) < share * 2**64
 
 
@@ -62,7 +65,7 @@ def pairwise_agreement(answers: Iterable[Sequence[tuple[int, str]]]) -> float | 
 
 def wanted_checks(spec: ChecksSpec, votes: int, available: int) -> int:
     """Returns the number of checks for a seat with this quota, outside of it: at least one if any are available."""
-    share = math.ceil(spec.share * votes)
+    share = math.ceil(round(spec.share * votes, 6))  # in binary, 28% of 25 is a little over 7
     return min(available, max(1, share))
 
 

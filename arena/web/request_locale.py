@@ -20,6 +20,7 @@ class RequestLocale:
 
 def _locale(scope: Scope) -> Locale:
     """Returns the locale of a request; the operators' pages are English."""
-    if scope["type"] != "http" or scope["path"].split("/")[1] == RUN:
+    # "*" and "" are paths without a first part.
+    if scope["type"] != "http" or scope["path"].split("/")[1:2] == [RUN]:
         return ENGLISH
     return locale_of(Headers(scope=scope))

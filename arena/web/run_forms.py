@@ -11,15 +11,15 @@ from arena.web.cookies import cookie_header, is_https
 
 MOST_FIELD = 60_000
 """Most characters of a field; a campaign's file is the longest."""
-MOST_FORM = 250_000
-"""Most bytes of a form with a file as text, where a character may take three."""
+MOST_FORM = 600_000
+"""Most bytes of a form with a file as text, where a character may take nine: three in UTF-8, each as %XX."""
 _COOKIE = "stereoscope_done"
 _NOTICE_SECONDS = 60
 """The longest time until the next page shows a notice."""
 _MOST_NOTICE = 1_500
 """The most characters of a notice: a cookie has room for 4,000 bytes."""
 _MOST_CONTENT = 2_500
-"""The most bytes of a notice and its place. Base64 makes a third more of them."""
+"""The most bytes of a notice and its section. Base64 makes a third more of them."""
 
 
 class SentForm(NamedTuple):
@@ -41,7 +41,7 @@ class SentForm(NamedTuple):
         return self.place.partition(":")[0]
 
     def value(self, path: str, field: str, otherwise: str) -> str:
-        """Returns the value of a field, or `otherwise` if the form of another path was sent."""
+        """Returns the value of a field, or `otherwise` if it wasn't sent, or to another path."""
         if path != self.path:
             return otherwise
         return self.fields.get(field, otherwise)
@@ -54,17 +54,17 @@ class Notice(NamedTuple):
     """A sentence about an act that was done or refused, and the section that shows it."""
 
     place: str
-    """The section."""
+    """The section alone, unlike `SentForm.place`."""
     text: str
     is_problem: bool = False
     form: str = ""
-    """The place of the refused form, which shows the problem itself."""
+    """The `SentForm.place` of the refused form, which shows the problem itself."""
 
 
 async def sent_form(request: Request) -> SentForm:
     """Returns the fields of a form. Browsers send CRLF; the texts get LF back."""
-    fields = form_of(await request.body(), MOST_FIELD)
-    texts = {name: value.replace("\r\n", "\n") for name, value in fields.items()}
+    fields = form_of(await request.body(), 2 * MOST_FIELD)
+    texts = {name: value.replace("\r\n", "\n")[:MOST_FIELD] for name, value in fields.items()}
     return SentForm(request.url.path, texts)
 
 
@@ -83,8 +83,8 @@ def remembered_notice(request: Request) -> Notice | None:
         content = base64.urlsafe_b64decode(value + padding)
     except ValueError:
         return None
-    place, _, text = content.decode(errors="replace").partition("\n")
-    return Notice(place, text) if text else None
+    section, _, text = content.decode(errors="replace").partition("\n")
+    return Notice(place=section, text=text) if text else None
 
 
 def forget_notice(response: Response, request: Request) -> None:

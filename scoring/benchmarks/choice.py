@@ -129,7 +129,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
 
     @abstractmethod
     def tabulate(self, report: ChoiceReport) -> ChoiceTables[Any]:
-        """The tables of a report; without a question file, questions are missing that its edition has beside them."""
+        """The tables of a report. Without a question file, the questions of its edition that it lacks are missing."""
 
     @abstractmethod
     def mcnemar_tables(
@@ -234,7 +234,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
     def other_differences(self, report: ChoiceReport, other: ChoiceReport) -> str:
         if report.chosen_by == other.chosen_by:
             return ""
-        ways = [f"{report.title}: {CHOICE_WORDS[report.chosen_by]}" for report in (report, other)]
+        ways = [f"{each.title}: {CHOICE_WORDS[each.chosen_by]}" for each in (report, other)]
         return f"Two ways of choosing an option, so this isn't about the models alone. {'; '.join(ways)}."
 
     def look(self, row: Answered) -> AnswerLook:
@@ -274,15 +274,23 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         prompts = ", ".join(
             f"{name} {prompt_digest(name)}" for name in get_args(Language) if name in languages
         )
-        judge = JudgeStamp(spec.model, (), address, prompts, PARSERS[report.protocol])
+        judge = JudgeStamp(
+            model=spec.model,
+            versions=(),
+            address=address,
+            prompt=prompts,
+            parser=PARSERS[report.protocol],
+        )
         return replace(report, judge=judge)
 
     def tasks(self, report: ChoiceReport, spec: JudgeSpec) -> Sequence[Task[Decision]]:
         return [
             Task(
-                0,
-                partial(extract_with_judge, row.question, row.prediction, report.protocol, spec),
-                partial(_with_refusal, row.decision),
+                run=0,
+                begin=partial(
+                    extract_with_judge, row.question, row.prediction, report.protocol, spec
+                ),
+                refused=partial(_with_refusal, row.decision),
                 name=str(row.question.index),
                 is_read=lambda decision: decision.rule not in JUDGE_UNREAD,
             )
@@ -349,7 +357,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         if tables.splits:
             *parts, whole = tables.splits
             sheets += self.split_sheets(whole)
-            if len(parts) > 1:  # a single split is the whole file
+            if len(parts) > 1:  # a single split is the whole file, whether listed apart or not
                 for part in parts:
                     sheets += self._folded_sheets(part)
         if tables.steps.n and report.chosen_by == "text":
@@ -439,7 +447,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         splits = [scores.split for scores in tables.splits]
         split = ""
         if splits:
-            # the last has all of several splits; a single split has a name of its own
+            # several splits and then the whole; or one split, which may be listed again as the whole
             split = splits[-1] if len(splits) > 2 else splits[0]
         mode = f" in mode {report.mode}" if report.mode else ""
         way = " by likelihood" if report.chosen_by == "likelihood" else ""

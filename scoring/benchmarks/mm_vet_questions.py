@@ -110,8 +110,9 @@ def subset_of_ids(questions: QuestionSet, text: str, name: str = "") -> Question
     """The questions with the ids in a text, a JSON list or one per line, in the order of the whole set.
 
     A file of answers to the whole set is scored on these alone, as with the authors' `--use_sub_set`. The set's name
-    says that it is a subset, and only a whole official set is official. A subset with as many questions of each kind as
-    the paper's Bard set counts as the Bard set. Raises RowsError for ids that are unknown, duplicate or not text.
+    says that it is a subset, and only a whole official set is official. A subset with as many questions of each
+    integration as the paper's Bard set counts as the Bard set. Raises RowsError for ids that are unknown, duplicate or
+    not text.
     """
     ids = set(_listed_ids(text))
     if not ids:
@@ -147,9 +148,13 @@ def _is_bard_set(questions: Sequence[Question]) -> bool:
 def fetch_mm_vet(
     folder: Path, address: str = MM_VET_ARCHIVE, sleep: Callable[[float], object] = time.sleep
 ) -> Path:
-    """Downloads the authors' archive to a folder, whole or not at all, unless it is there. Raises DownloadError."""
+    """Downloads the authors' archive to a folder, whole or not at all, unless it is there.
+
+    Raises DownloadError, and QuestionsError if the folder has anything else.
+    """
     file = folder / MM_VET_FILE
-    if file.is_file() and file_sha256(file) == MM_VET_SHA256:
+    has_questions = file.is_file() and file_sha256(file) == MM_VET_SHA256
+    if has_questions and (folder / "images").is_dir():
         return folder
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise QuestionsError(f"{folder} already has other files. Choose an empty or new folder.")
@@ -235,7 +240,7 @@ def capabilities_of(
 
 
 def question_digest(questions: tuple[Question, ...]) -> str:
-    """The sha256 of questions, as reports name it; empty fields, such as those that v1 doesn't have, aren't in it."""
+    """The sha256 of questions, as reports name it; lists without entries, such as v1's further images, aren't in it."""
     records = [
         {name: value for name, value in asdict(question).items() if value != ()}
         for question in questions

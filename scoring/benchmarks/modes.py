@@ -16,6 +16,7 @@ from arena.types import grouped
 from scoring.benchmarks.base import read_table
 from scoring.benchmarks.mmt_bench import subtasks_of_several_images
 from scoring.multiple_choice.coordinates import (
+    NO_SIZE,
     Box,
     CoordinateError,
     Size,
@@ -55,10 +56,10 @@ class ImagePrompt:
     form: Form
     """first: all images before the text, for single-image models. inline: images inside the sentence."""
     said: str = ""
-    """The file's words; empty: the end of the question."""
+    """The file's words; empty: none, the table's words are added at the end of the question."""
     becomes: str = ""
-    """The table's words in their place. {candidates}, {images} and {frames} are all images but those that `inline`
-    marks one by one; {last} and {count} are their number, in digits and in words."""
+    """The table's words in their place. {candidates}, {images} and {frames} list the images that the subtask's rows of
+    form `inline` don't mark one by one; {last} and {count} are the number of these, in digits and in words."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ def _joined_images(question: ChoiceQuestion) -> ModeQuestion:
 
 
 def _images_first(question: ChoiceQuestion, images: int, note: str) -> ModeQuestion:
-    """A question with its images before its text; without a `note` it may get one on the text's words."""
+    """A question with its images before its text. If `note` is empty, unexpected words of the text are noted."""
     bare = _IMAGE_MARK.sub("", question.text)
     text = _in_table_words(bare, question, images)
     if text == bare and _wordings(question.category, "first") and not note:
@@ -204,7 +205,7 @@ def _options_below(question: ChoiceQuestion) -> str:
 
 
 def _in_table_words(text: str, question: ChoiceQuestion, images: int, form: Form = "first") -> str:
-    """A question's text in the words of Tables A7 to A10; as it is where the tables' file words are not in it."""
+    """A question's text in the words of Tables A7 to A10; unchanged if it lacks the file's words that they replace."""
     inline_images = sum(row.becomes.count(IMAGE) for row in _wordings(question.category, "inline"))
     rest = images - inline_images
     fields = {
@@ -219,7 +220,10 @@ def _in_table_words(text: str, question: ChoiceQuestion, images: int, form: Form
         if row.said not in worded:
             return text
         becomes = row.becomes.format_map(fields)
-        worded = worded.replace(row.said, becomes, 1) if row.said else worded + becomes
+        if row.said:
+            worded = worded.replace(row.said, becomes, 1)
+        else:
+            worded += becomes
     return worded
 
 
@@ -242,7 +246,7 @@ def _inline_pieces(question: ChoiceQuestion, images: int) -> tuple[str, ...] | N
 
 
 def _pieces_after_names(text: str, images: int) -> tuple[str, ...] | None:
-    """The pieces of a text with an image after each name: Image 1, Image 2 ..., or Frame or Candidate; from 0 or 1.
+    """The pieces of a text with an image after each name: Image, Frame, Candidate or Picture 1, 2 ..., or from 0.
 
     None if no word names all images in order.
     """
@@ -276,7 +280,7 @@ def _converted_to_unit(as_is: ModeQuestion, unit: Unit, pictures: Sequence[bytes
     pictured = picture_size(pictures[0]) if pictures else None
     size = stated or pictured
     if size is None:
-        raise CoordinateError("neither the text nor a picture tells the image's size")
+        raise CoordinateError(NO_SIZE)
     converted = convert_coordinates(question, unit, size)
     if converted is question:
         return as_is
@@ -308,7 +312,7 @@ def _with_boxes(as_is: ModeQuestion, mode: Mode, pictures: Sequence[bytes]) -> M
         return as_is
     pictured = picture_size(pictures[0]) if pictures else None
     size = stated_size(question.text) or pictured
-    boxes = named_boxes(question.text, size or (1, 1))
+    boxes = named_boxes(question.text, size)
     if not boxes:
         raise CoordinateError("the text names no box")
     if mode == "text-box":

@@ -20,6 +20,7 @@ from scoring.registry import BENCHMARKS, open_upload
 def rules_first(benchmark: FileBenchmark[Any], request: ScoreRequest) -> Iterator[str]:
     protocol = benchmark.protocol_named(request.protocol)
     opener = _AnswerOpener(benchmark, request)
+    # `opened` was read without the request's question file.
     recognised = request.opened if request.questions is None else None
     file = recognised or opener.open(request.file)
     ruled = file.report(protocol, request.title)
@@ -76,15 +77,15 @@ def _judge_open_answers(
     yield from problem_lines(opened.file.problems)
     if not report.left or request.no_judge:
         return report
-    answers = plural(len(report.rows), "answer")
+    answer_count = plural(len(report.rows), "answer")
     if not request.judge:
         raise ChoicesError(
-            f"Rules can't read {report.left:,} of {answers}. Choose a judge with --judge MODEL, "
+            f"Rules can't read {report.left:,} of {answer_count}. Choose a judge with --judge MODEL, "
             "or use rules only with --no-judge."
         )
     serving = request.command_judge()
     spec = yield from serving.spec()
-    yield f"{opened.name}: {report.left:,} of {answers} for the judge, {report.protocol} protocol."
+    yield f"{opened.name}: {report.left:,} of {answer_count} for the judge, {report.protocol} protocol."
     draft = benchmark.draft(report, spec, serving.address.address)
     if wanted := benchmark.answers_with_pictures(report):
         answers = benchmark.scored_answers(report)

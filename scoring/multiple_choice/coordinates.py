@@ -63,6 +63,7 @@ _MARKED_IN_RED = "(marked in red)"
 _LEGEND = "The region coordinates are provided in the format"
 """The beginning of MMT-Bench's explanation of a box's numbers, which ends before `_LEGEND_END`."""
 _LEGEND_END = " Note that"
+NO_SIZE = "neither the text nor a picture tells the image's size"
 
 
 class CoordinateError(ValueError):
@@ -78,15 +79,13 @@ class Bracket(NamedTuple):
 
 
 def brackets(text: str) -> Iterator[Bracket]:
-    """Yields the brackets with points. Raises CoordinateError for a bracket with a number but without points."""
+    """Yields the brackets with points. Raises CoordinateError for a list with a number that is no points."""
     for match in _BRACKET.finditer(text):
         cells = [cell.strip() for cell in match[1].split(",")]
         numbers = [Decimal(cell) for cell in cells if _NUMBER.fullmatch(cell)]
-        if (
-            len(cells) == 1
-            or not numbers
-            or text.endswith(_BEFORE_PRINCIPAL_POINT, 0, match.start())
-        ):
+        is_list = len(cells) > 1
+        is_of_camera = text.endswith(_BEFORE_PRINCIPAL_POINT, 0, match.start())
+        if not is_list or not numbers or is_of_camera:
             continue
         if len(numbers) != len(cells) or len(cells) % 2:
             raise CoordinateError(f"no point, box or polygon: {match[0][:60]}")
@@ -110,7 +109,8 @@ def convert_coordinates(question: ChoiceQuestion, unit: Unit, size: Size) -> Cho
     Raises CoordinateError if a bracket cannot be read, or if rounding makes two options equal.
     """
     # Questions explain their unit by the image's bottom-right corner, (1, 1) or the size, maybe in another unit.
-    corners = {(Decimal(1), Decimal(1)), tuple(map(Decimal, size))}
+    corner_in_shares = (Decimal(1), Decimal(1))
+    corners = {corner_in_shares, tuple(map(Decimal, size))}
     texts = (question.text, *question.options.values())
     points = {bracket.numbers for text in texts for bracket in brackets(text)} - corners
     has_pixels = _has_pixels(points)
@@ -121,11 +121,12 @@ def convert_coordinates(question: ChoiceQuestion, unit: Unit, size: Size) -> Cho
     def rewrite(bracket: Bracket) -> str:
         is_in_pixels = has_pixels
         if bracket.numbers in corners:
-            is_in_pixels = bracket.numbers[0] != 1
+            is_in_pixels = bracket.numbers != corner_in_shares
         numbers = (
             _convert(number, size[place % 2], is_in_pixels, unit)
             for place, number in enumerate(bracket.numbers)
         )
+        # The pattern finds just the numbers that `brackets` read.
         return _NUMBER.sub(lambda _: next(numbers), bracket.text)
 
     words = _UNIT_WORDS[unit]
@@ -166,28 +167,32 @@ def _rewrite_brackets(text: str, rewrite: Callable[[Bracket], str]) -> str:
     return "".join(parts) + text[end:]
 
 
-def named_boxes(text: str, size: Size) -> tuple[Box, ...]:
+def named_boxes(text: str, size: Size | None) -> tuple[Box, ...]:
     """The boxes in a question, written as [x1, y1, x2, y2], or as [x, y, w, h] if it says so.
 
-    Raises CoordinateError if a bracket cannot be read, or if a box has no area in the picture.
+    Raises CoordinateError if a bracket cannot be read, if a box has no area in the picture, or if boxes are in pixels
+    of a picture without a known size.
     """
     points = [bracket.numbers for bracket in brackets(text) if len(bracket.numbers) == 4]
     has_pixels = _has_pixels(points)
+    if has_pixels and size is None:
+        raise CoordinateError(NO_SIZE)
+    width, height = size if has_pixels and size else (1, 1)
     has_lengths = "[x,y,w,h]" in text.replace(" ", "")
     boxes = []
     for numbers in points:
-        x, y, right, bottom = (
-            float(number / size[place % 2] if has_pixels else number)
-            for place, number in enumerate(numbers)
-        )
+        left = float(numbers[0] / width)
+        top = float(numbers[1] / height)
+        right = float(numbers[2] / width)
+        bottom = float(numbers[3] / height)
         if has_lengths:
-            right = x + right
-            bottom = y + bottom
-        if min(right, 1) <= max(x, 0) or min(bottom, 1) <= max(y, 0):
+            right += left
+            bottom += top
+        if min(right, 1) <= max(left, 0) or min(bottom, 1) <= max(top, 0):
             raise CoordinateError(
                 f"a box without an area in the picture: {', '.join(map(str, numbers))}"
             )
-        boxes.append((x, y, right, bottom))
+        boxes.append((left, top, right, bottom))
     return tuple(boxes)
 
 

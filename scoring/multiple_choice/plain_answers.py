@@ -29,16 +29,19 @@ _MARKUP = re.compile(
     r"|^#++\s+|\A\s*+#++\s+|((?<!\s)[^\S\n]*+\n)\s*+#++\s+|\A\s*+(?:assistant|助手)\s*:",
     re.MULTILINE | re.IGNORECASE,
 )
+"""Emphasis and code; LaTeX commands, with their text as group 1; dollar signs but those of a price; HTML tags; signs of
+headings, with the line break before them as group 2; a speaker at the start."""
 _STRUCK_OUT = re.compile(r"~~[^~\n]{1,400}~~")
 _OPTION_NAME = re.compile(r"\b(option|choice|answer)_([A-Z])\b", re.IGNORECASE)
 _MOST_COMMANDS = 3
 """Most levels of nested LaTeX commands."""
 _MARKUP_SIGN = re.compile(r"[*_`\\$<#]")
-"""A text has one of these characters, or begins with a `_SPEAKER`, or `_MARKUP` can't match."""
+"""`_MARKUP` matches only in a text that has one of these characters, or begins with a `_SPEAKER`."""
 _SPEAKER = re.compile(r"\s*+(?:assistant|助手)", re.IGNORECASE)
 _REPEATED_MARK = re.compile(r"([^\w\s])\1{3,}")
 _RUN_OF_BLANKS = re.compile(r"\s\s+")
 _STARRED = re.compile(r"[A-Za-z]{1,2}\*")
+"""A name that ends in a star, as the search A*; it keeps the star."""
 _LEADING_POINT = re.compile(r"[\s\"'“”‘’«»()\[\]*$]*+\.\d")
 _MARKS_AROUND = " \t\r\n.,;:!?\"'“”‘’«»()[]*。、…"
 _MARKS_BUT_BRACKETS = _MARKS_AROUND.translate({ord(sign): None for sign in "()[]"})
@@ -61,7 +64,7 @@ def plain_content(text: str) -> str:
 
 
 def _with_own_brackets(bare: str, inner: str) -> str:
-    """The text with the stripped bracket that closes one inside it: "f(x)"."""
+    """`inner`, cut out of `bare`, with the brackets behind it that close some inside it: "f(x)"."""
     rest = bare[bare.find(inner) + len(inner) :]
     for opening, closing in (("(", ")"), ("[", "]")):
         missing = inner.count(opening) - inner.count(closing)
@@ -99,7 +102,7 @@ def plain_answer(answer: str) -> PlainAnswer:
     text = final_part.text
     if "_" in text:
         text = _OPTION_NAME.sub(r"\1 \2", text)
-    if "~~" in text:
+    if "~~" in text and _STRUCK_OUT.search(text):
         text = _STRUCK_OUT.sub(" ", text)
         cuts.append("what is struck out")
     if "\n" in text and (next_question := _NEXT_QUESTION.search(text)):

@@ -4,12 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator
 
 from arena.io.csv_text import csv_text
-from arena.io.rows import FileRow, cell, read_rows, sound_rows
+from arena.io.rows import FileRow, Heading, cell, read_rows, sound_rows
 from arena.io.strict_json import RowsError, row_errors
 from arena.io.tables import Record, read_records, refuse_repeated
 from scoring.benchmarks.article import ScoredAnswer
@@ -39,8 +39,9 @@ def drawn_csv(drawn: Iterable[ScoredAnswer]) -> str:
     rows = []
     for answer in drawn:
         options = "\n".join(f"{letter}. {text}" for letter, text in answer.options.items())
-        cells = (answer.id, answer_digest(answer.answer), "", 1, "", "")
-        rows.append((*cells, answer.question, options, answer.answer))
+        # In round 1; the reader, the option and the note are for the person to fill in.
+        reading = (answer.id, answer_digest(answer.answer), "", 1, "", "")
+        rows.append((*reading, answer.question, options, answer.answer))
     return csv_text([DRAWN_COLUMNS, *rows])
 
 
@@ -73,7 +74,10 @@ class _ReadingRow(FileRow):
         BeforeValidator(_as_option),
     ]
     reader: Annotated[str, AfterValidator(lambda name: name or "unnamed")] = "unnamed"
-    round: Annotated[Literal["1", "2"], cell("1, or 2 for the same person's second time")] = "1"
+    round: Annotated[
+        int,
+        cell("1, or 2 for the same person's second time", holds=lambda number: number in (1, 2)),
+    ] = 1
     note: str = ""
     options: str = ""
 
@@ -93,8 +97,8 @@ class ReadReadings(NamedTuple):
 def read_readings(path: Path, answers: Mapping[AnswerKey, Collection[str]]) -> ReadReadings:
     """People's readings, in columns as `drawn_csv` writes them; rows without an option are skipped.
 
-    `answers` are those that may be read, each with the letters of its options; without letters, the options in the file
-    hold. Raises RowsError without the columns.
+    `answers` are those that may be read, each with the letters of its options; if it has none, the letters in the
+    file's column `options` may be chosen. Raises RowsError without the columns.
     """
 
     def row_problem(row: _ReadingRow) -> str:
@@ -119,7 +123,7 @@ def read_readings(path: Path, answers: Mapping[AnswerKey, Collection[str]]) -> R
             answer=AnswerKey(row.item, row.answer_sha256),
             reader=row.reader,
             option=row.option,
-            round=int(row.round),
+            round=row.round,
             note=row.note,
         )
         for _, row in sound.rows
@@ -141,7 +145,7 @@ class _AuditRow(FileRow):
     strips = False
 
     index: int
-    prediction: str
+    prediction: Annotated[str, Heading(as_written=True)]
     letter: str | None
     """Null in the file, which a cell reads as "", if undecided."""
     rule: Rule
@@ -177,15 +181,19 @@ class ExtractedFile(NamedTuple):
 def read_extracted_files(paths: Sequence[Path]) -> list[ExtractedFile]:
     """The extractors' choices in multiple-choice reports' audits, as `score` writes them.
 
-    Where an extractor has several files of a model, their names include the path. Raises RowsError.
+    Where an extractor has several files of a model, its names include the files' folders, or the whole paths of files
+    in one folder. Raises RowsError.
     """
     refuse_repeated(paths)
     files = [_read_extracted_file(path) for path in paths]
-    name_counts = Counter((file.model, file.extractor) for file in files)
+    names = [(file.model, file.extractor) for file in files]
+    name_counts = Counter(names)
+    folder_counts = Counter(zip(names, [path.parent for path in paths], strict=True))
     distinct = []
-    for path, file in zip(paths, files, strict=True):
-        if name_counts[file.model, file.extractor] > 1:
-            file = file._replace(extractor=f"{file.extractor} ({path.parent})")
+    for path, file, name in zip(paths, files, names, strict=True):
+        if name_counts[name] > 1:
+            place = path if folder_counts[name, path.parent] > 1 else path.parent
+            file = file._replace(extractor=f"{file.extractor} ({place})")
         distinct.append(file)
     return distinct
 

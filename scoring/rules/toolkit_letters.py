@@ -25,11 +25,11 @@ _PHRASES = (
 ).split("|")
 _FORMS = (("({})", 6), ("{}.", 5), ("{}:", 4), ("{})", 3), ("{} ", 2))
 """Forms of a letter, each with the weight of a candidate in it."""
+# Weights of candidates at the start, at the end, behind a phrase, and anywhere.
 _START_WEIGHT = 10
 _END_WEIGHT = 9
 _PHRASE_WEIGHT = 7
 _ANYWHERE_WEIGHT = 0
-"""Weights of candidates at the start, at the end, behind a phrase, and anywhere."""
 _INITIAL = re.compile(r"[(\s]*+([A-Z])", re.IGNORECASE)
 _A_OR_B_FORMS = tuple(
     re.compile(form, re.IGNORECASE)
@@ -44,6 +44,8 @@ _A_OR_B_FORMS = tuple(
 )
 _SEPARATE_LETTER = re.compile(r"\b([A-Z])\b", re.IGNORECASE)
 _IN_BRACKETS = re.compile(r"\(([a-zA-Z])\)")
+_MMMU_FORMS = (("({})", "({})"), ("{} ", " {} "), ("{}.", " {} "))
+"""Forms of a letter, each with the form in which MMMU's code looks for the last of several."""
 _FEW_WORDS = 5
 """Words of an answer up to which MMMU's parser doesn't look for the options' texts."""
 
@@ -62,6 +64,7 @@ def shared_letter(answer: str, options: Mapping[str, str]) -> str:
     for mark in _END_MARKS:
         text = text.strip(mark)
     letters = LETTERS[: max(_FEWEST_LETTERS, len(options))]
+    # As in lmms-eval, an answer of marks alone goes on as an empty text.
     candidates = _candidates(f" {text} ", letters) if answer.strip() else []
     if not candidates:
         return ""
@@ -98,7 +101,7 @@ def _candidates(text: str, letters: str) -> list[_Candidate]:
 
 
 def initial_letter(answer: str, options: Mapping[str, str]) -> str:
-    """The first letter of the answer, even of a word (BLINK, CV-Bench in lmms-eval)."""
+    """The letter that the answer begins with, maybe behind a bracket, even of a word (BLINK, CV-Bench in lmms-eval)."""
     match = _INITIAL.match(answer.strip())
     return match[1].upper() if match else ""
 
@@ -127,14 +130,14 @@ def mmmu_letter(answer: str, options: Mapping[str, str]) -> str:
 
     If it finds nothing, its authors draw an option at random; this reader returns "".
     """
-    for mark in _END_MARKS[:-1]:
+    for mark in _END_MARKS[:-1]:  # all but the double quotation mark
         answer = answer.strip(mark)
     text = f" {answer} "
-    for form, last_form in (("({})", "({})"), ("{} ", " {} "), ("{}.", " {} ")):
+    for form, last_form in _MMMU_FORMS:
         letters = [letter for letter in options if form.format(letter) in text]
         if len(letters) == 1:
             return letters[0]
-        if letters:  # MMMU's code looks for the last one in another form
+        if letters:
             return max(letters, key=lambda letter: text.rfind(last_form.format(letter)))
     if len(text.split()) <= _FEW_WORDS:
         return ""

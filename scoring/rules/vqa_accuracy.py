@@ -39,7 +39,7 @@ def normal_answer(answer: str, as_kit: bool = False) -> str:
     return " ".join(_CONTRACTIONS.get(word, word) for word in numbers if word not in _ARTICLES)
 
 
-def without_marks(line: str, as_kit: bool = True) -> str:
+def without_marks(line: str, as_kit: bool) -> str:
     """The text without punctuation marks, by the VQA evaluation's rules."""
     has_thousands = bool(_THOUSANDS.search(line))
     text = line

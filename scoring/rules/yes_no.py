@@ -79,7 +79,9 @@ def only_word(answer: str) -> str:
 
 def kit_word(answer: str) -> str:
     """VLMEvalKit's `only_word`, with words split as in the VQA evaluation: "yes/no" is two words, "yes." is one."""
-    words = {word for word in without_marks(answer.lower()).split() if word in _ANSWERS}
+    words = {
+        word for word in without_marks(answer.lower(), as_kit=True).split() if word in _ANSWERS
+    }
     return _ANSWERS[words.pop()] if len(words) == 1 else ""
 
 

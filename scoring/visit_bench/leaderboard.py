@@ -77,6 +77,8 @@ class BoardLine:
     reference: WinRate | None
     """None for the reference itself, and for a model that never met it."""
     unscored: int
+    group: int
+    """Its group of models that met, directly or through others; -1 for a model without a match."""
 
 
 @dataclass(frozen=True)
@@ -122,12 +124,19 @@ def automatic_board(played: Iterable[PlayedMatch], multi: bool) -> AutomaticBoar
     battles = Battles(None, *columns_of(votes), rows=({},) * len(votes))
     report = rating_report(battles, RatingSettings(bootstrap=ELO_ORDERS, seed=SEED))
     rates = _win_rates(matches, [_WHOLE_BOARD] * len(matches)).get(_WHOLE_BOARD, {})
+    group_of_model = dict(zip(report.models, report.fit.components.tolist(), strict=True))
     return AutomaticBoard(
         multi=multi,
         # The ratings leave out a model against itself, too.
         matches=sum(match.a != match.b for match in matches),
         lines=tuple(
-            BoardLine(row, rates.get(row.model), unscored[row.model]) for row in report.rows
+            BoardLine(
+                row=row,
+                reference=rates.get(row.model),
+                unscored=unscored[row.model],
+                group=group_of_model[row.model],
+            )
+            for row in report.rows
         ),
         families=_win_rates(matches, [match.family for match in matches]),
         notices=report.notices,

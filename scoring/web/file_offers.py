@@ -59,6 +59,7 @@ class FileOffers:
     def offers(self, owner: str, benchmark: Benchmark[Any], values: Values) -> list[forms.Offer]:
         """Returns the ways to judge a file, the cheapest first. Raises the problems that keep it from being judged."""
         judge = self._settings.own_judge(owner, values)
+        # A visitor's own judge has no price before the model has a name.
         has_name = judge is None or bool(judge.model)
         offers = []
         ways = [*forms.WAYS.get(benchmark.way, [forms.EVERY])]

@@ -79,7 +79,7 @@ def board_sentence(board: AutomaticBoard) -> str:
     rows, groups = _first_group(board)
     if len(rows) < 2:
         return t("judges.no_ranks")
-    ranks = {row.model: row.rank for row in rows if row.rank is not None}
+    ranks = {row.model: row.rank for row in rows if row.rank is not None}  # none is: for the type
     sentence = t("headline.and").join(ranks_in_words(ranks))
     if groups > 1:
         sentence = t("headline.group", groups=groups, sentence=sentence)
@@ -104,20 +104,10 @@ class _FirstGroup(NamedTuple):
 
 def _first_group(board: AutomaticBoard) -> _FirstGroup:
     """Returns the first group of a board, whose lines have group after group, each by rank from 1."""
-    first_group: list[BoardRow] = []
-    groups = 0
-    previous_rank = None
-    for line in board.lines:
-        row = line.row
-        if row.rank is None:
-            continue
-        is_first_rank = row.rank == 1 and previous_rank != 1  # several models may share it
-        if is_first_rank or groups == 0:
-            groups += 1
-        if groups == 1:
-            first_group.append(row)
-        previous_rank = row.rank
-    return _FirstGroup(first_group, groups)
+    ranked = [line for line in board.lines if line.row.rank is not None]
+    first_group = [line.row for line in ranked if line.group == ranked[0].group]
+    groups = {line.group for line in ranked}
+    return _FirstGroup(first_group, len(groups))
 
 
 def family_plot(board: AutomaticBoard) -> Plot | None:

@@ -60,6 +60,8 @@ def test_what_is_exported_can_be_taken_in_again(arena, tmp_path):
         (FACTS + FACTS, "two tables are about 'm1'. Merge them."),
         ("models = 3", "must have [[models]] tables and nothing else"),
         ("[[models]", "facts.toml isn't valid TOML"),
+        (FACTS.replace('"8B"', "8" * 5000), "facts.toml isn't valid TOML"),
+        ("models = " + "[" * 20_000, "facts.toml isn't valid TOML"),
     ],
 )
 def test_a_wrong_file_is_refused_whole(arena, tmp_path, text, told):

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import socket
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from arena.io.aside import Aside, AsideError, ProcessBounds, while_waited
+from arena.io.aside import _LENGTH, Aside, AsideError, ProcessBounds, _receive, while_waited
 from arena.io.strict_json import RowsError
 from scoring.benchmarks.predictions import UploadError
 from tests.support import aside_work
@@ -151,6 +152,25 @@ def test_a_helper_that_died_is_started_again(aside):
     aside._helper.kill()
     aside._helper.wait()
     assert aside.run(aside_work.takes, 1) == 1_000_000
+
+
+def test_an_answer_that_is_cut_off_is_none():
+    ours, theirs = socket.socketpair()
+    data = pickle.dumps("a" * 1_000)
+    with ours:
+        with theirs:
+            theirs.sendall(_LENGTH.pack(len(data)) + data[:500])
+        with pytest.raises(EOFError):
+            _receive(ours)
+
+
+def test_a_helper_that_cannot_start_takes_no_call_however_large():
+    broken = Aside(["tests.support.no_such_module"], SMALL)
+    try:
+        with pytest.raises(AsideError):
+            broken.run(len, bytes(10_000_000))
+    finally:
+        broken.stop()
 
 
 def test_upload_errors_can_be_sent():

@@ -41,4 +41,11 @@ def test_the_share_is_of_the_votes_and_at_least_one(share, votes, there_are):
     found = wanted_checks(ChecksSpec(share=share), votes, there_are)
     assert found <= there_are
     assert found == 0 if not there_are else found >= 1
-    assert found == there_are or share * votes <= found < share * votes + 1 or found == 1
+    rounding = 1e-6
+    is_share = share * votes - rounding <= found < share * votes + 1 + rounding
+    assert found == there_are or is_share or found == 1
+
+
+def test_a_share_in_hundredths_is_not_rounded_up_by_its_binary_fraction():
+    assert wanted_checks(ChecksSpec(share=0.28), 25, 50) == 7
+    assert wanted_checks(ChecksSpec(share=0.07), 100, 50) == 7

@@ -1,17 +1,19 @@
 """Locales: each language has the texts that pages use, with their values, and no other; a request gets its own."""
 
 import ast
+import asyncio
 import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from string import Formatter
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import pytest
 from jinja2 import nodes
 from markupsafe import Markup
+from starlette.types import Receive, Send
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.lending import NotLentError
@@ -36,6 +38,7 @@ from arena.locale import (
 )
 from arena.templates import ENVIRONMENT
 from arena.types import REFERENCE
+from arena.web.request_locale import RequestLocale
 from arena.web.terms import Terms
 from arena.web.visitor_api import NoVisitorError
 from scoring.benchmarks.mm_vet_questions import CAPABILITY_NAMES
@@ -352,6 +355,18 @@ def test_a_language_is_current_until_its_end():
         assert (current_locale(), translated("empty")) == (CHINESE, "内容为空")
         t("vote.unknown")
     assert current_locale() is ENGLISH
+
+
+@pytest.mark.parametrize("path", ["*", "", "/"])
+def test_a_request_without_a_path_has_a_language_too(path):
+    languages = []
+
+    async def app(scope, receive, send):
+        languages.append(current_locale())
+
+    scope = {"type": "http", "path": path, "headers": [(b"accept-language", b"zh")]}
+    asyncio.run(RequestLocale(app)(scope, cast(Receive, None), cast(Send, None)))
+    assert languages == [CHINESE]
 
 
 def test_the_terms_are_there_in_every_language_under_one_version():

@@ -322,6 +322,12 @@ def test_an_empty_folder_is_filled_and_another_left_alone(data, release, tmp_pat
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
+def test_questions_without_their_pictures_are_not_the_archive(data, tmp_path):
+    _written(tmp_path / "mm-vet.json", (data / "mm-vet" / "mm-vet.json").read_text("utf-8"))
+    with pytest.raises(QuestionsError, match="already has other files"):
+        fetch_mm_vet(tmp_path)
+
+
 def link(name: str, target: str) -> bytes:
     """Return an archive with one symbolic link in place of a picture."""
     part = zipfile.ZipInfo(name)

@@ -226,6 +226,11 @@ def test_boxes_are_drawn_and_taken_out_of_the_sentence():
     assert mode_question(asked, "text-box", [PICTURE], 1) == mode_question(
         asked, "as-is", [PICTURE], 1
     )
+    sizeless = question("What is in [10, 20, 100, 200]?", "human_interaction_understanding")
+    unknown = "neither the text nor a picture tells the image's size"
+    assert mode_question(sizeless, "text-box", [], 1).note == unknown
+    shares = question("What is in [0.1, 0.2, 0.5, 0.5]?", "human_interaction_understanding")
+    assert mode_question(shares, "text-box", [], 1).note == ""
     marked = question("What do the two marked in red do?", "human_interaction_understanding")
     assert mode_question(marked, "text-box", [PICTURE], 1).note == "the text names no box"
     other = (

@@ -734,6 +734,9 @@ def test_a_board_opens_with_a_sentence_and_a_chart_of_its_intervals():
         [*wins, *(one._replace(a="x", b="y", item=f"{one.item}x") for one in even)], False
     )
     assert board_sentence(apart).startswith("In one of 2 groups that never met, ")
+    others = [match._replace(a="x", b="y", item=f"{match.item}x") for match in even]
+    level = board_sentence(automatic_board([*even, *others], False))
+    assert level == "In one of 2 groups that never met, m and n share rank 1."
 
 
 def test_intervals_of_peoples_votes_allow_for_voters_who_judge_alike(tmp_path):

@@ -266,6 +266,10 @@ def test_the_trail_names_what_was_taken_off_and_what_decided():
     assert [clue.span for clue in decision.trail] == ["<think>", decision.span]
     assert [clue.span for clue in extract("B</s><s>A", ANIMALS).trail] == ["special tokens", "B"]
     assert [clue.span for clue in extract("(b)", ANIMALS).trail] == ["(b)"]
+    unpaired = extract("It is ~~about right: the answer is B", ANIMALS).trail
+    assert "what is struck out" not in [clue.span for clue in unpaired]
+    paired = extract("~~A~~ the answer is B", ANIMALS).trail
+    assert paired[0].span == "what is struck out"
 
 
 @pytest.mark.parametrize(
