@@ -122,6 +122,7 @@ class BackupContents:
     """Contents of all batches of a backup."""
 
     number: int
+    """The number of its latest batch."""
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
     """Rows by table, as JSON values."""
     pictures: frozenset[str]
@@ -346,7 +347,8 @@ def _merge(contents: Iterable[bytes], names: Iterable[str]) -> _Merged:
             latest_header = header
         for line in lines:
             key = (line["table"], tuple(line["key"]))
-            numbered_line = {"copy": header["copy"], **line}  # A folded line has its own number.
+            # A line of a folded file has its own number, which stays.
+            numbered_line = {"copy": header["copy"], **line}
             if key not in latest or latest[key]["copy"] <= numbered_line["copy"]:
                 latest[key] = numbered_line
     return _Merged(latest_header, latest)
