@@ -142,7 +142,8 @@ class _Fit:
     @cached_property
     def coverage(self) -> tuple[bool, int, int]:
         """The rank of a fit by ids: equal ids first, then most ids in common, then fewest others."""
-        has_equal_ids = self._answered == {*self.file.texts}
+        are_all_known = self._known_count == len(self.answers.texts)
+        has_equal_ids = are_all_known and self._answered == {*self.file.texts}
         return has_equal_ids, self._known_count, -len(self.file.texts)
 
     @property
