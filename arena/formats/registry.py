@@ -290,7 +290,8 @@ def _original_row(battles: Battles, row: Row, form: Format) -> Row | None:
     """Returns a vote's original row in a format, None if it never had one. Raises RowsError."""
     if battles.format == form.name:
         return row
-    if battles.format != STEREOSCOPE.name or row.get(ORIGIN) != form.name or not row[ORIGIN_ROW]:
+    has_first_row = row.get(ORIGIN) == form.name and row.get(ORIGIN_ROW)
+    if battles.format != STEREOSCOPE.name or not has_first_row:
         return None
     try:
         first_row = json.loads(row[ORIGIN_ROW])

@@ -127,6 +127,15 @@ def test_a_first_row_that_is_none_is_refused_with_its_vote(tmp_path, origin_row)
     assert not (tmp_path / "again.jsonl").exists()
 
 
+def test_an_origin_without_a_first_row_is_a_vote_without_one(tmp_path):
+    first, second = ({**OURS[0], "origin": "three-columns", "origin_row": None} for _ in range(2))
+    del second["origin_row"]
+    votes = read(put(tmp_path / "ours.jsonl", [first, second]))
+    write(votes, tmp_path / "votes.csv", "three-columns")
+    one, other = read(tmp_path / "votes.csv").votes()
+    assert one == other
+
+
 # Parquet
 
 
