@@ -75,6 +75,8 @@ _PORTION = 4096
 """Rows in a portion."""
 _MOST_COLUMNS = 12
 """Columns that an error lists."""
+_ANY_VOTE = Vote("model a", "model b", "a", judge=True)
+"""A vote that every format can express, for the columns of a file without votes."""
 
 
 def read(path: Path, name: FormatName | None = None) -> Battles:
@@ -322,7 +324,7 @@ def _new_row(battles: Battles, vote: Vote | None, row: Row, form: Format) -> Row
 def _write_rows(path: Path, rows: Sequence[Row], form: Format) -> None:
     suffix = path.suffix.lower()
     columns = dict.fromkeys(column for row in rows for column in row)
-    columns = columns or dict.fromkeys(form.row(Vote("", "", "a")))
+    columns = columns or dict.fromkeys(form.row(_ANY_VOTE))
     if suffix == ".parquet":
         parquet.write_columns(
             path, {column: [row.get(column) for row in rows] for column in columns}
