@@ -264,7 +264,7 @@ UPLOADS = {
     run_campaigns.PARTICIPANTS: run_campaigns.MOST_LIST,
     run_campaigns.CAMPAIGNS: MOST_FORM,
     run_campaigns.PROJECTS: MOST_FORM,
-    people_api.MARKS_UPLOAD: people_api.MOST_MARKS,
+    people_api.MARKS_UPLOAD: people_api.MOST_UPLOAD_BYTES,
     writing_task.FORM: writing_task.MOST_FORM,
     task_map_api.TASK_MAP: task_map_api.MOST_MAP,
     agreement_page.PATH: PAGE_BYTES,

@@ -62,7 +62,8 @@ _SPACES = re.compile("[\xa0\u2000-\u200a\u202f\u205f\u2800]")
 _NEWLINES = re.compile("\r\n?|[\u2028\u2029]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _INVISIBLE_IN_NAME = re.compile(
-    f"(?!\r)(?:{_INVISIBLE.pattern}|[\u200c\u200d\u2028\u2029\u2800\ud800-\udfff\ufffe\uffff])"
+    # A name keeps \r, which is a line break.
+    f"(?!\r)(?:{_INVISIBLE.pattern}|[\u2028\u2029\u2800\ud800-\udfff\ufffe\uffff])"
 )
 _MAY_CHANGE = re.compile(f"(?:{_INVISIBLE.pattern}|{_SPACES.pattern}|[\\s\u200c\u200d])*+")
 
@@ -70,8 +71,9 @@ _MAY_CHANGE = re.compile(f"(?:{_INVISIBLE.pattern}|{_SPACES.pattern}|[\\s\u200c\
 def answer_html(text: str) -> Markup:
     """Returns an answer as HTML: CommonMark with tables and strikethrough, no images, links to http and https only.
 
-    An answer of more than 20,000 characters or 2,000 marks, with more than 200,000 characters of HTML, or with empty
-    HTML is shown as plain text, since rendering takes unbounded time. Equal text gives equal HTML.
+    An answer of more than 20,000 characters or 2,000 marks, with tables of more than 20,000 cells, with more than
+    200,000 characters of HTML, or with empty HTML is shown as plain text, since rendering takes unbounded time. Equal
+    text gives equal HTML.
     """
     visible = visible_text(text)
     if not visible.strip():
@@ -178,12 +180,14 @@ def visible_text(text: str) -> str:
 def visible_name(text: str) -> str:
     """Replaces invisible characters in a title or a name by codes, as in `gpt-4<U+200B>`. Idempotent.
 
-    They could reverse letters or imitate another name, and drawings can't hold some of them. Joiners stay
-    where `visible_text` leaves them.
+    They could reverse letters or imitate another name, and drawings can't hold some of them. A single joiner stays
+    between two characters that aren't ASCII, as in `visible_text`.
     """
     if text.isascii() and text.isprintable():
         return text
-    return _INVISIBLE_IN_NAME.sub(_code_of, text)
+    # Joiners come last, since the codes are ASCII.
+    with_joiners = _INVISIBLE_IN_NAME.sub(_codes_of, text)
+    return _JOINERS.sub(_joiner_in_name, with_joiners)
 
 
 def seen_length(text: str) -> int:
@@ -204,10 +208,13 @@ def _limit_combining_marks(text: str) -> str:
     return "".join(characters)
 
 
-def _code_of(invisible: re.Match[str]) -> str:
-    if _JOINERS.fullmatch(invisible[0]) and _kept_joiner(invisible):
-        return invisible[0]
-    return f"<U+{ord(invisible[0]):04X}>"
+def _codes_of(invisible: re.Match[str]) -> str:
+    return "".join(f"<U+{ord(character):04X}>" for character in invisible[0])
+
+
+def _joiner_in_name(joiners: re.Match[str]) -> str:
+    is_kept = len(joiners[0]) == 1 and _kept_joiner(joiners)
+    return joiners[0] if is_kept else _codes_of(joiners)
 
 
 def _kept_joiner(joiners: re.Match[str]) -> str:
@@ -275,7 +282,7 @@ def _block_formula(state: StateBlock, first: int, end: int, silent: bool) -> boo
             return False
         content = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
         lines.append(content)
-        # in the first line, the opening mark may be all there is
+        # in the first line, the opening mark may be all there is; both marks have 4 characters
         has_formula = line > first or len(content.strip()) > 4
         if has_formula and content.rstrip().endswith(("$$", "\\]")):
             break

@@ -51,7 +51,7 @@ def main(words: Sequence[str] | None = None) -> int:
         typer.echo(
             "Stopped. Grades so far are kept. Run the same command again to continue.", err=True
         )
-        return 4
+        return 4  # the code of `StoppedError`
     return code
 
 

@@ -17,13 +17,14 @@ T = TypeVar("T")
 def shown_groups(
     groups: Sequence[T], size: Callable[[T], int], answers: Callable[[T], int] | None = None
 ) -> list[T]:
-    """Groups with `LEAST` scored answers, while those left out have as many together.
+    """Groups with `LEAST` scored answers. If groups are left out, they have at least as many together.
 
-    Else the total without the public groups would reveal the small ones. Groups without a scored answer are left out,
-    too, and reveal nothing; but where an answer may be unscored because it is wrong, `answers` counts a group's
-    unscored ones too, and a group that has only such is a small one.
+    Else the total without the public groups would reveal the small ones; so the next larger ones are left out, too.
+    Groups without a scored answer are left out and reveal nothing; but where an answer may be unscored because it is
+    wrong, `answers` counts a group's unscored ones too, and a group that has only such is a small one.
     """
-    ordered = sorted(filter(answers or size, groups), key=size)
+    count = answers or size
+    ordered = sorted((group for group in groups if count(group)), key=size)
     left_out = sum(size(group) < LEAST for group in ordered)
     while 0 < left_out < len(ordered) and sum(map(size, ordered[:left_out])) < LEAST:
         left_out += 1
@@ -35,17 +36,19 @@ def reveals_few(groups: NDArray[np.int64]) -> bool:
     """Whether sums over groups together reveal the sum over fewer than `LEAST` answers.
 
     `groups` is (groups, answers): how often each answer counts in a group. Two groups that differ in a few answers
-    reveal them, and so do several groups that make up another but for a few.
+    reveal them, and so do several groups that make up another but for a few that are in the same groups.
     """
-    alike, sizes = np.unique(groups.astype(np.int16), axis=1, return_counts=True)
-    is_in = (alike != 0).astype(float)
-    both = (is_in * sizes) @ is_in.T
-    own = both.diagonal()
-    differing = own[:, None] + own[None, :] - 2 * both
-    counts = np.concatenate([own, differing.ravel()])
+    # A kind of answers is in the same groups.
+    kinds, sizes = np.unique(groups.astype(np.int16), axis=1, return_counts=True)
+    is_in = (kinds != 0).astype(float)
+    common = (is_in * sizes) @ is_in.T
+    group_sizes = common.diagonal()
+    differing = group_sizes[:, None] + group_sizes[None, :] - 2 * common
+    counts = np.concatenate([group_sizes, differing.ravel()])
     if bool(((counts > 0) & (counts < LEAST)).any()):
         return True
-    sums = alike.astype(float)
+    # The sum over a kind is revealed if it is a sum of multiples of the groups' sums: its projection on them is whole.
+    sums = kinds.astype(float)
     values, vectors = np.linalg.eigh(sums @ sums.T)
     is_free = values > _LEAST_VALUE * values.max(initial=0.0)
     spanned = (vectors[:, is_free].T @ sums) / np.sqrt(values[is_free])[:, None]

@@ -32,7 +32,7 @@ KINDS = {TASK: BattleSpec}
 TUPLE_COLUMNS = ("item", "model_a", "model_b")
 """The columns of a file of tuples."""
 VISIT_COLUMNS = ("image_url", "instruction", "A_model", "B_model")
-"""The columns of VisIT-Bench's file of votes, which has the same."""
+"""The columns of VisIT-Bench's file of votes, which gives an item's picture and instruction instead of its key."""
 
 
 @dataclass(frozen=True)
@@ -191,11 +191,11 @@ class CampaignAdmin(SeatAdmin):
             state = self.states.state_of(campaign)
         except CampaignError as error:
             return replace(without_votes, problem=str(error))
-        looked = state.last_look
-        orders = looked.orders if looked else ()
+        last_look = state.last_look
+        orders = last_look.orders if last_look else ()
         half_width = None
-        if looked and not isnan(looked.half_width):
-            half_width = looked.half_width
+        if last_look and not isnan(last_look.half_width):
+            half_width = last_look.half_width
         wanted = state.layout.wanted
         is_tuple = wanted > 0
         is_full = state.collected.counted >= wanted
@@ -218,7 +218,11 @@ def _tuple_of_row(record: Record) -> dict[str, object]:
     if "A_model" in values:
         require_columns(record, VISIT_COLUMNS)
         item = item_key(str(values["instruction"]), [str(values["image_url"])])
-        return {"item": item, "model_a": values["A_model"], "model_b": values["B_model"]}
+        return {
+            "item": item,
+            "model_a": str(values["A_model"]).strip(),
+            "model_b": str(values["B_model"]).strip(),
+        }
     require_columns(record, TUPLE_COLUMNS)
     return {column: str(values[column]).strip() for column in TUPLE_COLUMNS}
 

@@ -1,4 +1,4 @@
-"""Commands `votes import` and `votes export`, of other formats, `export` for the public, and `forget`."""
+"""Commands `votes import` and `votes export` for votes of any format, `export` for the public, and `forget`."""
 
 from collections.abc import Iterator
 from contextlib import closing

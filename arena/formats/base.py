@@ -56,7 +56,7 @@ class Vote(NamedTuple):
     judge: bool | None = None
     """Whether a judge model chose, not a person."""
     picture: str | None = None
-    """The picture of the item: the same for items with one first picture, and for near copies without pictures."""
+    """A key that items with the same first picture share, and near copies without pictures."""
 
 
 class OtherRow(NamedTuple):

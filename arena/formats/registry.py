@@ -67,11 +67,16 @@ _LIMITS = replace(COMMAND_LINE, cell=COMMAND_LINE.line)
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
 _HEAD = 4096
+"""Bytes that are read at once to find the start of the content."""
 _BRACKETS = re.compile(r"[\[\]{}]")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 """A JSON string; the last one may be torn."""
 _PORTION = 4096
+"""Rows in a portion."""
 _MOST_COLUMNS = 12
+"""Columns that an error lists."""
+_ANY_VOTE = Vote("model a", "model b", "a", judge=True)
+"""A vote that every format can express, for the columns of a file without votes."""
 
 
 def read(path: Path, name: FormatName | None = None) -> Battles:
@@ -262,7 +267,7 @@ def _rows_out(battles: Battles, form: Format, lost: Counter[str]) -> Iterator[Ro
             votes += 1
         try:
             original = _original_row(battles, row, form)
-            new = original or _new_row(battles, vote, row, form)
+            new = _new_row(battles, vote, row, form) if original is None else original
         except RowsError as error:
             raise error.at(row=votes) from error
         if new is not None:
@@ -287,7 +292,8 @@ def _original_row(battles: Battles, row: Row, form: Format) -> Row | None:
     """Returns a vote's original row in a format, None if it never had one. Raises RowsError."""
     if battles.format == form.name:
         return row
-    if battles.format != STEREOSCOPE.name or row.get(ORIGIN) != form.name or not row[ORIGIN_ROW]:
+    has_first_row = row.get(ORIGIN) == form.name and row.get(ORIGIN_ROW)
+    if battles.format != STEREOSCOPE.name or not has_first_row:
         return None
     try:
         first_row = json.loads(row[ORIGIN_ROW])
@@ -308,7 +314,9 @@ def origin(battles: Battles, row: Row) -> tuple[Format | None, Row]:
 
 def _new_row(battles: Battles, vote: Vote | None, row: Row, form: Format) -> Row | None:
     """Returns a new row in a format, None if it has no place there; our own format includes the first row."""
-    if form is STEREOSCOPE and (row or vote is None):
+    # This arena's own votes have no first row.
+    has_first_row = bool(row) or vote is None
+    if form is STEREOSCOPE and has_first_row:
         return native_row(vote, battles.format, row_text(row))
     return None if vote is None else form.row(vote)
 
@@ -316,7 +324,7 @@ def _new_row(battles: Battles, vote: Vote | None, row: Row, form: Format) -> Row
 def _write_rows(path: Path, rows: Sequence[Row], form: Format) -> None:
     suffix = path.suffix.lower()
     columns = dict.fromkeys(column for row in rows for column in row)
-    columns = columns or dict.fromkeys(form.row(Vote("", "", "a")))
+    columns = columns or dict.fromkeys(form.row(_ANY_VOTE))
     if suffix == ".parquet":
         parquet.write_columns(
             path, {column: [row.get(column) for row in rows] for column in columns}
@@ -340,7 +348,9 @@ def _write_rows(path: Path, rows: Sequence[Row], form: Format) -> None:
 
 
 def _cell(value: Any) -> Any:
-    """Returns a value for a table: lists and objects as JSON."""
+    """Returns a value for a table: lists and objects as JSON, bytes in base64."""
+    if isinstance(value, bytes):
+        return _plain(value)
     return row_text(value) if isinstance(value, list | dict) else value
 
 

@@ -15,6 +15,8 @@ STEPS_AT_ONCE = 256
 _MODEL_BITS = 15
 _SCORE_BITS = 2
 _MOST_MODELS = 1 << _MODEL_BITS
+_MODEL_MASK = _MOST_MODELS - 1
+_SCORE_MASK = (1 << _SCORE_BITS) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +29,9 @@ class EloOrders:
 
 
 def elo_orders(votes: Votes, rounds: int, seed: int) -> EloOrders:
-    """Returns the median and the spread of Elo over `rounds` seeded orders of all votes. Raises ValueError without a
-    round.
+    """Returns the median and the spread of Elo over `rounds` seeded orders of all votes.
+
+    Raises ValueError without a round, and for more than 32,768 models.
 
     Each group of ORDERS_A_SHUFFLE orders walks through one shuffle of the votes, by strides coprime to their number.
     """
@@ -41,10 +44,12 @@ def elo_orders(votes: Votes, rounds: int, seed: int) -> EloOrders:
     shuffles = ceil(rounds / ORDERS_A_SHUFFLE)
     shuffled = np.concatenate([coin.permutation(packed) for _ in range(shuffles)])
     stride = coin.integers(1, max(1, n), rounds, endpoint=True)
-    is_shared = np.gcd(stride, n) > 1
-    while is_shared.any():
-        stride[is_shared] = coin.integers(1, n, int(is_shared.sum()), endpoint=True)
-        is_shared = np.gcd(stride, n) > 1
+    has_common_divisor = np.gcd(stride, n) > 1
+    while has_common_divisor.any():
+        stride[has_common_divisor] = coin.integers(
+            1, n, int(has_common_divisor.sum()), endpoint=True
+        )
+        has_common_divisor = np.gcd(stride, n) > 1
     offset = coin.integers(0, max(1, n), rounds)
     order = np.arange(rounds)
     shuffle_start = order // ORDERS_A_SHUFFLE * n
@@ -55,9 +60,9 @@ def elo_orders(votes: Votes, rounds: int, seed: int) -> EloOrders:
         hops = offset + stride * step
         place = hops - hops // n * n  # hops % n, but faster
         vote = shuffled.take(shuffle_start + place)
-        models_a = order * m + (vote >> _MODEL_BITS + _SCORE_BITS)
-        models_b = order * m + (vote >> _SCORE_BITS & _MOST_MODELS - 1)
-        scores = 0.5 * (vote & (1 << _SCORE_BITS) - 1)
+        models_a = order * m + (vote >> (_MODEL_BITS + _SCORE_BITS))
+        models_b = order * m + ((vote >> _SCORE_BITS) & _MODEL_MASK)
+        scores = 0.5 * (vote & _SCORE_MASK)
         for a, b, score in zip(models_a, models_b, scores, strict=True):
             rating_a = ratings.take(a)
             rating_b = ratings.take(b)

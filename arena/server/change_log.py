@@ -122,6 +122,7 @@ class BackupContents:
     """Contents of all batches of a backup."""
 
     number: int
+    """The number of its latest batch."""
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
     """Rows by table, as JSON values."""
     pictures: frozenset[str]
@@ -306,16 +307,22 @@ def _parse_lines(content: bytes, name: str) -> list[dict[str, Any]]:
         lines = [json.loads(line) for line in content.decode().splitlines()]
         schema = lines[0]["schema"]
         has_number = lines[0]["copy"] > 0
-        have_members = all({"table", "key", "row"} <= line.keys() for line in lines[1:])
+        are_changes = all(map(_is_change, lines[1:]))
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ChangeLogError(f"{name} {_NOT_WHOLE}") from error
-    if not has_number or not have_members:
+    if not has_number or not are_changes:
         raise ChangeLogError(f"{name} {_NOT_WHOLE}")
     if schema != DIGEST:
         raise ChangeLogError(
             f"{name} was made by a development version. Start with an empty dataset"
         )
     return lines
+
+
+def _is_change(line: Mapping[str, Any]) -> bool:
+    """Whether a line has the members of a changed or deleted row. Raises AttributeError if it is no object."""
+    has_members = {"table", "key", "row"} <= line.keys()
+    return has_members and isinstance(line["key"], list) and isinstance(line["row"], dict | None)
 
 
 def fold_files(contents: Iterable[bytes], names: Iterable[str]) -> bytes:
@@ -346,7 +353,8 @@ def _merge(contents: Iterable[bytes], names: Iterable[str]) -> _Merged:
             latest_header = header
         for line in lines:
             key = (line["table"], tuple(line["key"]))
-            numbered_line = {"copy": header["copy"], **line}  # A folded line has its own number.
+            # A line of a folded file has its own number, which stays.
+            numbered_line = {"copy": header["copy"], **line}
             if key not in latest or latest[key]["copy"] <= numbered_line["copy"]:
                 latest[key] = numbered_line
     return _Merged(latest_header, latest)

@@ -34,7 +34,7 @@ class VoterCookies:
         return self.signed(new_cookie_value(), now())
 
     def signed(self, cookie: str, since: datetime) -> str:
-        """Returns a cookie with this time of issue, signed."""
+        """Returns a signed cookie with the random value of this one and this time of issue."""
         content = f"{cookie[:_VALUE_LENGTH]}.{int(since.timestamp()):08x}"
         signature = hmac.digest(self._key, content.encode(), "sha256")[:16]
         return f"{content}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
@@ -101,8 +101,9 @@ def cookie_header(value: str, https: bool, name: str = COOKIE, seconds: int = YE
 
 
 def is_https(scope: Scope, headers: Headers) -> bool:
-    """Whether the browser uses https, to this server or to the proxy before it."""
-    return scope["scheme"] == "https" or headers.get("x-forwarded-proto") == "https"
+    """Whether the browser uses https, to this server or to the first of the proxies before it."""
+    first_protocol = headers.get("x-forwarded-proto", "").partition(",")[0].strip()
+    return scope["scheme"] == "https" or first_protocol == "https"
 
 
 def _cookies(headers: Mapping[str, str], name: str) -> Iterator[str]:

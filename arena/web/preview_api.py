@@ -27,7 +27,7 @@ _LEFT = 36
 _PICTURE = 240
 """Side of the square that an item's picture fits, in units of a drawing."""
 _LINE_HEIGHT = 22
-"""Of the text below the title."""
+"""The height of a line of the text below the title, in units of a drawing."""
 _TITLE_IN_PLACE = "Which one helped more?"
 """The title in place of one that the font has no letters for."""
 _PATIENCE_SECONDS = 1.5
@@ -63,7 +63,7 @@ class Previews:
         if address is None:
             return None
         head = self._heads.head(address)
-        # What doesn't exist has the head, and so the preview, of its page.
+        # An address of nothing has the head of its page, whose preview is at another path.
         if unquote(head.preview) != name:
             return None
         if address.page == RESULTS and address.kind in ("page", "board"):
@@ -89,6 +89,7 @@ class Previews:
         if head.picture is None:
             return None
         file = self._scaled.path(head.picture, 640)
+        # It may be the original, which can be too large to draw.
         is_scaled = file is not None and file.suffix == ".webp"
         return file if is_scaled else None
 
@@ -141,7 +142,8 @@ def _draw_card(title: str, text: str, picture: Path | None) -> bytes:
         marks.append(TextMark(_LEFT, y, line, size=heading.size))
     text_top = 104 + heading_line_height * len(heading.lines)
     lines = _lines(text, width, 16)
-    most_lines = int((_HEIGHT - 30 - text_top) // _LINE_HEIGHT) + 1
+    lowest_line = _HEIGHT - 30
+    most_lines = 1 + int((lowest_line - text_top) // _LINE_HEIGHT)
     if len(lines) > most_lines:
         last = lines[most_lines - 1].rstrip(".,")
         lines = [*lines[: most_lines - 1], f"{last}…"]
@@ -155,7 +157,7 @@ def _draw_card(title: str, text: str, picture: Path | None) -> bytes:
 
 
 def _heading(title: str, width: float) -> _Heading:
-    """Returns a title in the largest size at which it takes three lines; in the smallest, it has up to five lines."""
+    """Returns a title in the largest size at which it has at most three lines; in the smallest, it has up to five."""
     lines = []
     for size in (30, 24, 20):
         lines = _lines(title, width, size)

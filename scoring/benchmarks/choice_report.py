@@ -82,9 +82,10 @@ class ComparisonError(ValueError):
 def check_pairs(first: Sequence[Decided], second: Sequence[Decided], worded_alike: bool) -> None:
     """Raises ComparisonError for files without a shared question, or with different questions under the same index.
 
-    `worded_alike` is False for languages and modes, which word a question differently.
+    Questions without a right answer in one of the files aren't compared. `worded_alike` is False for languages and
+    modes, which word a question differently.
     """
-    questions = {row.question.index: row.question for row in first}
+    questions = {row.question.index: row.question for row in first if row.question.answer}
     shared = [
         row.question for row in second if row.question.index in questions and row.question.answer
     ]

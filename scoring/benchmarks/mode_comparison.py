@@ -105,10 +105,11 @@ def _pairs_by_group(
         ALL: [*pairs.values()],
         CHANGED: [pair for index, pair in pairs.items() if index in changed],
     }
-    for index in sorted(changed):
-        if index in category_by_index:
-            category = category_by_index[index]
-            groups[category] = pairs_by_category.get(category, [])
+    changed_categories = dict.fromkeys(
+        category_by_index[index] for index in sorted(changed) if index in category_by_index
+    )
+    for category in changed_categories:
+        groups[category] = pairs_by_category.get(category, [])
     return groups
 
 
@@ -132,8 +133,10 @@ def _difference(
     """The two modes on the questions that are read in both."""
     read = [pair for pair in pairs if None not in pair.outcomes]
     if not read:
-        none = ScoreLine(name, 0, 0, None, None, None, 0.0, 0.0)
-        return ModeDifference(first, other, compare_outcomes(name, ()), none)
+        no_difference = ScoreLine(
+            name=name, n=0, unscored=0, mean=None, low=None, high=None, worst=0.0, best=0.0
+        )
+        return ModeDifference(first, other, compare_outcomes(name, ()), no_difference)
     outcomes = [pair.outcomes for pair in read]
     pictures = [pair.picture for pair in read]
     values = [float(bool(other_right)) - float(bool(right)) for right, other_right in outcomes]

@@ -21,11 +21,13 @@ class Written(NamedTuple):
     model: str
     json: str
     digest: str = ""
-    """Of a free report: sha256 of all but the time."""
+    """The sha256 of all but the time; "" for a draft."""
     score: str = ""
+    """The score in words; "" for a draft."""
 
 
 def written(report: AnyReport, is_done: bool = False) -> Written:
+    """Returns a report as it is stored: a draft for a judge, or with `is_done` one that needs none."""
     judge = report.judge
     made = Written(
         report.benchmark,

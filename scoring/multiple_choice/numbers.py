@@ -149,11 +149,16 @@ _BODY = re.compile(
     rf"(?P<unit>\s?(?:{_one_of(_UNITS)})(?![a-z0-9^/]))?"
     r"(?![^\W\u3040-\u9fff\uac00-\ud7af])(?![.,:/]\d|-\d|\^|[年月日号题步层楼:])"
 )
+"""A number in digits with its fraction, multiplier and unit.
+
+The lookarounds keep out what is part of a word, a ratio, a range, a power, a date or a place in an order, as 第3题.
+"""
 _WORD_BODY = re.compile(
     rf"(?P<digits>{_one_of(_WORDS)})(?:[\s-]?(?P<times>{_one_of(_MULTIPLIERS)})(?![a-z]))?"
     rf"(?P<unit>\s?(?:{_one_of(_UNITS)})(?![a-z0-9^/]))?(?![a-z-])"
     r"(?:(?<!half)|(?!\s(?:of|past|an?|the)\b))"
 )
+"""A number in words with its multiplier and unit; "half" only if it isn't half of something."""
 _HAS_NUMBER = re.compile(rf"\d|{_one_of(_WORDS)}")
 _SPACED_THOUSANDS = re.compile(r"-?\d{1,3}(?: \d{3}){1,5}")
 """Thousands with blanks between them."""
@@ -197,6 +202,7 @@ _CALCULATION_BEFORE = re.compile(
     r"|\\(?!boxed)[a-z]{2,12}\s?[({]?|[a-z0-9)}]\("
     rf"|(?<![a-z])(?:{FUNCTION}(?:_\{{?\w{{1,3}}\}}?)?|{OPERATION}))\s?\Z"
 )
+"""Text before a number that makes it a part of a formula, a product, a date or a name in code."""
 _CALCULATION_BEHIND = re.compile(
     rf"\s(?!may\s(?:be|have|not|also|look|seem)\b){_MONTH}|\s?x\s?\d|\*\*"
     rf"|\s?{FUNCTION}(?![a-z])|\s?[×÷*/·+^]\s?[\w(]|\s-\s[\d(√]|\s-\s[a-zα-ω](?![a-z])|\s?√|\(\d|\s?\\[a-z]|\s?[<>≤≥≠]|\s(?:minus|plus|times|choose)\s|\sof\s\d|\s(?:options|choices)\b|\s[k-z](?![\w'’.])|-ish\b|-[$€£¥]\d|\s(?:squared|cubed|below)\b"
@@ -204,6 +210,7 @@ _CALCULATION_BEHIND = re.compile(
     r"|\+(?!\w)|\s?[‰億萬]|\s?(?:以下|以上|以内|多|under zero"
     r"|(?:or (?:more|less|fewer)|and (?:above|below|over)|[ap]\.?m)\b)"
 )
+"""Text behind a number that makes it a part of a formula, a date, a range or another number."""
 _BEFORE_YEAR = re.compile(r"\b(?:before|after|since|until|till)\s\Z")
 _BELOW_ZERO = re.compile(r"\s?(?:degrees?\s)?below (?:zero|freezing)\b")
 _OTHER_UNIT = re.compile(
@@ -226,13 +233,17 @@ def numbers_in_digits(lower: str) -> list[Number]:
 
 
 def numbers_in_words(lower: str) -> list[Number]:
-    """Every number in English words of a lower-case text, in order; "one" only if it counts, as in "there is one"."""
+    """Every number in English words of a lower-case text, in order.
+
+    "one" alone is one only if it counts, as in "there is one"; "one hundred" always is.
+    """
     lower = _TENS_AND_ONES.sub(r"\1-\2", lower)
     numbers = []
     for word in _COUNT_WORD.finditer(lower):
         body = _WORD_BODY.match(lower, word.start())
         number = _number(lower, body) if body else None
-        if number and word[0] == "one":
+        is_one_alone = word[0] == "one" and body is not None and not body["times"]
+        if number and is_one_alone:
             number = _counting_one(lower, number)
         if number:
             numbers.append(number)
@@ -305,12 +316,16 @@ class _Signed(NamedTuple):
 
 
 def _number(lower: str, match: re.Match[str]) -> Number | None:
-    """The number of these digits with its sign; None if they are part of a word, as in "covid-19"."""
+    """The number of these digits with its sign.
+
+    None for a part of a word, as in "covid-19", for a decade, as in "the 1990s", and for a division by 0.
+    """
     value = _value(match)
     if value is None:
         return None
     start = match.start()
-    if match["unit"] == "s" and len(match["digits"]) >= len("100"):
+    may_be_decade = len(match["digits"]) >= len("100") and "." not in match["digits"]
+    if match["unit"] == "s" and may_be_decade:
         return None  # "the 1990s"
     unit, end = _unit(lower, match)
     front = lower[max(0, start - _FRONT_CHARACTERS) : start]
@@ -356,7 +371,8 @@ def _signed(value: Fraction, front: str, has_lines: bool) -> _Signed | None:
         values = frozenset() if _has_operand(front, minus) else negative
         return _Signed(values, len(minus[0]))
     if plus := _PLUS.search(front):
-        if front[: plus.start()][-1:].isalnum():
+        before = front[: plus.start()]
+        if before[-1:].isalnum():
             return None
         values = frozenset() if _has_operand(front, plus) else positive
         return _Signed(values, len(plus[0]))
@@ -381,9 +397,8 @@ def _behind_dash(
     elif not has_blank:
         values = negative
     elif _EQUALS.search(before):
-        values = (
-            either if has_lines else negative
-        )  # On lines of their own, dashes are a list's bullets.
+        # On lines of their own, dashes are a list's bullets.
+        values = either if has_lines else negative
     else:
         values = frozenset() if _OPERAND.search(before) else either
     return _Signed(values, len(dash[0]))
@@ -439,7 +454,8 @@ def _do_units_agree(number: Number, option: Number) -> bool:
     """Whether units that differ may mean the same: one is left out, or says degrees without their kind."""
     if not option.unit or not number.unit:
         return True
-    return number.unit.startswith("°") and "°" in (option.unit, number.unit)
+    are_degrees = number.unit.startswith("°") and option.unit.startswith("°")
+    return are_degrees and "°" in (option.unit, number.unit)
 
 
 def _options_as_shares(number: Number, options: Mapping[str, Number]) -> list[str] | None:
@@ -458,7 +474,11 @@ def _options_as_shares(number: Number, options: Mapping[str, Number]) -> list[st
         return None
     shares = {value / 100 for value in number.values}
     equal_as_shares = [letter for letter, option in candidates.items() if shares & option.values]
-    has_rival = any(number.values & option.values for option in candidates.values())
-    if has_rival and not is_money:
-        return []
+    rivals = [
+        letter
+        for letter, option in candidates.items()
+        if number.values & option.values and letter not in equal_as_shares
+    ]
+    if rivals and not is_money:
+        return []  # 5% among 0.05 and 5
     return equal_as_shares

@@ -20,6 +20,8 @@ from scoring.specs.yaml_text import write_yaml
 
 MOST_BYTES = 50_000_000_000
 """Largest file that is loaded: with all pictures some have tens of gigabytes."""
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+"""The delimiter of the files that are written again without pictures, by suffix."""
 
 
 def offer(benchmark: FileBenchmark[Any], file: QuestionFile, licence: str) -> str:
@@ -39,7 +41,10 @@ def fetch(
     pictures: bool,
     sleep: Callable[[float], object],
 ) -> Path:
-    """Downloads a question file into a folder, whole or not at all. Raises DownloadError and RowsError."""
+    """Downloads a question file into a folder, whole or not at all. Raises DownloadError and RowsError.
+
+    Without `pictures`, CSV and TSV files lose their columns of pictures; other files are kept as they are.
+    """
     address = file.url or ""
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / file.name
@@ -54,7 +59,7 @@ def fetch(
                     f"into {folder} by hand."
                 )
             content = loaded
-            if not pictures:
+            if not pictures and target.suffix.lower() in _DELIMITERS:
                 content = Path(scratch) / f"bare{target.suffix}"
                 _write_without_pictures(loaded, content)
             rows = _count_rows(content)
@@ -71,13 +76,13 @@ def fetch(
 
 
 def _count_rows(path: Path) -> int:
-    return sum(1 for _ in read_records(path, ANSWERS, IMAGE_COLUMNS))
+    return sum(1 for _ in read_records(path, ANSWERS, skip=IMAGE_COLUMNS))
 
 
 def _write_without_pictures(source: Path, target: Path) -> None:
     """Writes a table without its columns of pictures. Raises RowsError."""
-    records = read_records(source, ANSWERS, IMAGE_COLUMNS)
-    delimiter = "\t" if target.suffix == ".tsv" else ","
+    records = read_records(source, ANSWERS, skip=IMAGE_COLUMNS)
+    delimiter = _DELIMITERS[target.suffix.lower()]
     with target.open("w", encoding="utf-8", newline="") as file:
         write_csv(file, _table_rows(records), exact=True, delimiter=delimiter)
 

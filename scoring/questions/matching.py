@@ -76,7 +76,7 @@ def answer_files(
     """
     label = name or path.name
     texts_by_names: dict[ColumnNames, dict[str, str]] = {names: {} for names in namings}
-    for record in read_records(path, limits, IMAGE_COLUMNS, label, allow_object=True):
+    for record in read_records(path, limits, skip=IMAGE_COLUMNS, name=label, allow_object=True):
         for names, texts in texts_by_names.items():
             row = flat_record(record, names).values
             columns = columns_by_plain_name(row)
@@ -130,24 +130,28 @@ class _Fit:
         return {self.file.place(id) for id in self.answers.texts} - {None}
 
     @property
-    def _known_ids(self) -> int:
+    def _known_count(self) -> int:
         """The number of the answers' ids that the question file knows."""
         return sum(map(self.file.has, self.answers.texts))
 
     @property
     def known_share(self) -> float:
         """The share of the answers' ids that the question file knows; 0 without ids."""
-        return self._known_ids / len(self.answers.texts) if self.answers.texts else 0.0
+        return self._known_count / len(self.answers.texts) if self.answers.texts else 0.0
 
     @cached_property
     def coverage(self) -> tuple[bool, int, int]:
         """The rank of a fit by ids: equal ids first, then most ids in common, then fewest others."""
-        has_equal_ids = self._answered == {*self.file.texts}
-        return has_equal_ids, self._known_ids, -len(self.file.texts)
+        are_all_known = self._known_count == len(self.answers.texts)
+        has_equal_ids = are_all_known and self._answered == {*self.file.texts}
+        return has_equal_ids, self._known_count, -len(self.file.texts)
 
     @property
     def do_ids_decide(self) -> bool:
-        """Whether the ids alone decide: they aren't all numbers, or they are most of the question file's, with gaps."""
+        """Whether the ids alone decide.
+
+        They do unless all are numbers, and then if they don't count rows and are at least half of the question file's.
+        """
         if not all(map(_is_number, self.answers.texts)):
             return True
         return not self.answers.counts_rows and len(self._answered) >= _HALF * len(self.file.texts)
@@ -169,12 +173,14 @@ class _Fit:
         return self.equal_share is None or self.equal_share >= _HALF
 
     @property
-    def named_by(self) -> int:
+    def name_length(self) -> int:
         """Length of the longest name, of it or of its benchmark, that the answers' file name ends with; 0 for none."""
         stem = PurePath(self.answers.name).stem.casefold()
         own = PurePath(self.file.name).stem
+        # A name of one letter is the end of too many others.
         names = [own] if len(own) > 1 else []
         benchmark = self.file.file_benchmark
+        # The benchmark's names can't say which of several files it is.
         if len(benchmark.question_files) < 2:
             names += benchmark.file_names
         return max((len(name) for name in names if ends_with(stem, name.casefold())), default=0)
@@ -182,8 +188,8 @@ class _Fit:
 
 def _best_named(candidates: Sequence[_Fit]) -> Sequence[_Fit]:
     """Returns the candidates with the longest name that the answers' file name ends with; none without such a name."""
-    longest = max((candidate.named_by for candidate in candidates), default=0)
-    return [candidate for candidate in candidates if longest and candidate.named_by == longest]
+    longest = max((candidate.name_length for candidate in candidates), default=0)
+    return [candidate for candidate in candidates if longest and candidate.name_length == longest]
 
 
 def _unclear(candidates: Sequence[_Fit]) -> QuestionMatch:

@@ -67,8 +67,8 @@ def _figure_rows(report: SpecReport) -> Iterator[list[object]]:
 
     yield from rows_of_lines("", "", "", figure_lines(report))
     if spec.splits:
-        for split in grouped_lines(report, spec.splits, ""):
-            yield from rows_of_lines(split.name, "", "", split.lines)
+        for split_lines in grouped_lines(report, spec.splits, ""):
+            yield from rows_of_lines(split_lines.name, "", "", split_lines.lines)
     for column in spec.groups:
         for split in ("", *splits_of(report)):
             for group in grouped_lines(report, column, split):
@@ -95,24 +95,28 @@ def _audit_lines(report: SpecReport) -> Iterator[str]:
 
 
 def _audit_record(row: ReadRow) -> Mapping[str, object]:
+    answer = row.row
     return {
-        "id": row.row.id,
-        "row": row.row.row,
-        "answer": row.row.answer,
+        "id": answer.id,
+        "row": answer.row,
+        "answer": answer.answer,
         "read": row.reading.read,
         "score": row.reading.score,
         "marks": row.reading.marks,
         "rule": row.reading.why,
         "open": row.reading.is_open,
         "no answer": row.no_answer,
-        "cells": row.row.cells,
+        "cells": answer.cells,
         "replies": row.replies,
         "judge": row.model,
     }
 
 
 def differences_csv(report: SpecReport) -> bytes:
-    """The answers that two of the spec's protocols read or score differently, by rules only: no judge is asked."""
+    """The answers that two of the spec's protocols read or score differently.
+
+    The report's own protocol includes its judge's readings; the others are read by rules alone.
+    """
     protocols = spec_of_report(report).protocols
     reports = [
         report if protocol == report.protocol else under_protocol(report, protocol)

@@ -42,8 +42,8 @@ from scoring.web.scoring_api import attachment, sent_file
 from scoring.web.scoring_problems import error_text
 
 MARKS_UPLOAD = "/marks"
-MOST_MARKS = 2_000_000
-"""Bytes of a file of marks."""
+MOST_UPLOAD_BYTES = 2_000_000
+"""The largest file of people's ratings."""
 KINDS: Sequence[MarkKind] = ("marks", "readings", "labels")
 
 
@@ -127,8 +127,8 @@ class PeoplePages:
         """Opens a report's campaign of this kind, and returns the path of its owner's link. Raises MarkError."""
         job = self.marking.job_of(owner, link)
         campaign = self.marking.open(owner, job.link, kind_named(kind))
-        material = self.marking.material("labels", job.link)
-        if kind == "labels" and material:
+        material = self.marking.material("labels", job.link) if kind == "labels" else None
+        if material:
             self.pictures.keep_soon(
                 job, [material.answers[planned.key] for planned in material.plan]
             )

@@ -84,6 +84,8 @@ def test_nouns_have_their_plural():
         ("gp\u200dt\ufeff", "gp&lt;U+200D&gt;t&lt;U+FEFF&gt;"),
         ("a\u3164\u2800\xad", "a&lt;U+3164&gt;&lt;U+2800&gt;&lt;U+00AD&gt;"),
         ("می\u200cخواهم 👩\u200d🚀 ❤\ufe0f", "می\u200cخواهم 👩\u200d🚀 ❤\ufe0f"),
+        ("模\u200d\u200d型", "模&lt;U+200D&gt;&lt;U+200D&gt;型"),
+        ("模\u200d\u200b型", "模&lt;U+200D&gt;&lt;U+200B&gt;型"),
         ("two\r\nlines\tand\xa0more", "two\r\nlines\tand\xa0more"),
     ],
 )

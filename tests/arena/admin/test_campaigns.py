@@ -122,6 +122,9 @@ def test_tuples_come_from_a_table_or_from_visits_own_file(bank):
         [Record(row, visit) for row in range(2, 7)],
     )
     assert "visit: 3 models, 1 tuple, at most 5 votes. It stops at 1,000." in admin.summary(made)
+    padded = {**visit, "A_model": " m2", "B_model": "m3 "}
+    made = admin.make("ada", fixed.replace("fixed", "padded", 1).encode(), [Record(2, padded)])
+    assert "padded: 3 models, 1 tuple, at most 1 vote. It stops at 1,000." in admin.summary(made)
     with pytest.raises(
         RowsError, match="'model_b'.* Expected this column, found 'item', 'model_a'"
     ):

@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from dataclasses import fields, replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,16 @@ def test_a_file_without_votes_is_read_with_a_report(tmp_path, text, suffix):
         and battles.rows == ()
         and battles.notices[-1] == f"conv{suffix} has no votes"
     )
+
+
+@pytest.mark.parametrize(
+    "form", [form for form in FORMATS if form.suffixes], ids=attrgetter("name")
+)
+def test_no_votes_are_written_in_every_format(tmp_path, form):
+    for suffix in form.suffixes:
+        path = tmp_path / f"none{suffix}"
+        assert write(Battles(None, *columns_of(()), rows=()), path, form.name) == ()
+        assert len(read(path)) == 0
 
 
 def test_a_log_of_chats_alone_holds_no_votes(tmp_path):

@@ -127,6 +127,15 @@ def test_a_first_row_that_is_none_is_refused_with_its_vote(tmp_path, origin_row)
     assert not (tmp_path / "again.jsonl").exists()
 
 
+def test_an_origin_without_a_first_row_is_a_vote_without_one(tmp_path):
+    first, second = ({**OURS[0], "origin": "three-columns", "origin_row": None} for _ in range(2))
+    del second["origin_row"]
+    votes = read(put(tmp_path / "ours.jsonl", [first, second]))
+    write(votes, tmp_path / "votes.csv", "three-columns")
+    one, other = read(tmp_path / "votes.csv").votes()
+    assert one == other
+
+
 # Parquet
 
 
@@ -156,6 +165,26 @@ def test_what_only_parquet_has_goes_through_json_without_loss(tmp_path):
     assert read(tmp_path / "again.parquet").rows == battles.rows
     write(battles, tmp_path / "votes.jsonl", "clean-battles")
     assert read(tmp_path / "votes.jsonl").time == battles.time
+
+
+def test_bytes_of_parquet_are_base64_in_a_table_as_in_json(tmp_path):
+    rows = [{**THREE[0], "picture": b"\x89PNG"}]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "votes.parquet")
+    battles = read(tmp_path / "votes.parquet")
+    for suffix in (".csv", ".jsonl"):
+        write(battles, tmp_path / f"votes{suffix}", "three-columns")
+        (row,) = read(tmp_path / f"votes{suffix}").rows
+        assert row["picture"] == "iVBORw=="
+
+
+def test_an_empty_row_of_a_log_comes_back_as_it_was(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in (LOG[0], {})))
+    battles = read(path, "fastchat-log")
+    write(battles, tmp_path / "ours.jsonl")
+    for first in (battles, read(tmp_path / "ours.jsonl")):
+        write(first, tmp_path / "again.jsonl", "fastchat-log")
+        assert json.loads((tmp_path / "again.jsonl").read_text().splitlines()[-1]) == {}
 
 
 def test_a_day_is_a_time_of_comparia(tmp_path):

@@ -630,6 +630,10 @@ def test_what_was_settled_on_a_board_comes_back(database, another, tmp_path):
         b"not json\n",
         b'{"copy": 1, "schema": "", "at": ""}\n{"table": "vote"}\n',
         b"\xff\n",
+        *(
+            f'{{"copy": 1, "schema": "{DIGEST}"}}\n{{"table": "item", {members}}}\n'.encode()
+            for members in ('"key": 1, "row": null', '"key": [1], "row": 1')
+        ),
     ],
 )
 def test_a_torn_copy_is_refused_whole(another, tmp_path, content):

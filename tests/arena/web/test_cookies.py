@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
+from starlette.datastructures import Headers
 
-from arena.web.cookies import COOKIE, VoterCookies, cookie_hash, new_cookie_value
+from arena.web.cookies import COOKIE, VoterCookies, cookie_hash, is_https, new_cookie_value
 from arena.web.scenes import ACTS
 from tests.support.servers import AppServer
 from tests.support.signer import signer_of
@@ -58,6 +59,20 @@ def act(server: AppServer, name: str, cookie: str, **sent: str) -> httpx.Respons
 def assert_is_nobody(answer: httpx.Response) -> None:
     assert answer.status_code == 403
     assert answer.text.endswith("blocks this page's cookie. Open the page in its own tab.")
+
+
+@pytest.mark.parametrize(
+    ("protocols", "expected"),
+    [
+        ("https", True),
+        ("https, http", True),
+        ("https,http", True),
+        ("http, https", False),
+        ("", False),
+    ],
+)
+def test_the_first_proxy_says_what_the_browser_uses(protocols, expected):
+    assert is_https({"scheme": "http"}, Headers({"x-forwarded-proto": protocols})) is expected
 
 
 @pytest.mark.parametrize(

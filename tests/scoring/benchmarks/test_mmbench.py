@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from arena.io.tables import Record, RowsError, read_records
 from scoring.benchmarks import mmbench
 from scoring.benchmarks.base import OpenedFile
+from scoring.benchmarks.choice_report import ComparisonError, check_pairs
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.multiple_choice.circular_eval import circles
@@ -392,6 +393,16 @@ def test_rotation_form_and_order_change_nothing(chosen, form, turn, shuffler):
     turned = told(TEXTS[turn:] + TEXTS[:turn], form)
     shuffler.shuffle(turned)
     assert outcomes(turned) == outcomes(plain)
+
+
+def test_a_question_without_a_right_answer_in_one_file_is_not_compared():
+    with_answers = decided(WHOLE)
+    first_row, *others = with_answers
+    unanswered = [replace(first_row, question=replace(first_row.question, answer=None)), *others]
+    check_pairs(with_answers, unanswered, worded_alike=True)
+    check_pairs(unanswered, with_answers, worded_alike=True)
+    with pytest.raises(ComparisonError, match="no question with a right answer in common"):
+        check_pairs(unanswered[:1], with_answers, worded_alike=True)
 
 
 def test_comparison_and_differences():

@@ -5,7 +5,13 @@ from fractions import Fraction
 import pytest
 
 from scoring.multiple_choice.extract import extract
-from scoring.multiple_choice.numbers import normalized_text, numbers_in_digits, text_as_number
+from scoring.multiple_choice.numbers import (
+    equal_options,
+    normalized_text,
+    numbers_in_digits,
+    numbers_in_words,
+    text_as_number,
+)
 
 WHOLE = {
     "−.5": (-0.5, ""), "minus 0.50": (-0.5, ""), "-1/2": (-0.5, ""), "½": (0.5, ""), "2½": (2.5, ""),
@@ -17,7 +23,7 @@ WHOLE = {
     "0,5": (0.5, ""), ",5": (0.5, ""), "half": (0.5, ""), "a quarter": (0.25, ""), "two thirds": (2 / 3, ""),
     "5 tenths": (0.5, ""), r"\frac12": (0.5, ""), "三十": (30, ""), "二十五": (25, ""), "一百万": (1_000_000, ""),
     "5 cents": (5, "¢"), "3 degrees below freezing": (-3, "°"), "a hundred": (100, ""),
-    "about 30 %": (30, "%"), "3.0": (3, ""), "+3": (3, ""),
+    "about 30 %": (30, "%"), "3.0": (3, ""), "+3": (3, ""), "0.5s": (0.5, "s"), "12.5s": (12.5, "s"),
 }  # fmt: skip
 NONE = (
     "2³ 2^3 10,5 1.2.3 3:15 x-3 10-20 3/0 5th 1e5 3k <3 ±3 |3| 2+3 3×4 covid-19 1/2/2020 7:30pm 1990s √3 -a".split()
@@ -58,6 +64,26 @@ def test_a_dash_that_may_be_a_mark_leaves_two_values():
         [-3, 3],
         [-4, 4],
     ]
+
+
+@pytest.mark.parametrize(
+    ("lower", "value"), [("it shows one hundred", 100), ("it shows one of two hundred", 200)]
+)
+def test_one_hundred_is_a_number_wherever_it_stands(lower, value):
+    (number,) = numbers_in_words(lower)
+    assert number.values == {value}
+
+
+@pytest.mark.parametrize(
+    ("text", "letters"),
+    [("30 degrees", []), ("30 °c", ["C"]), ("30 kg", ["B"]), ("30", ["A", "B", "C"])],
+)
+def test_degrees_without_a_kind_equal_degrees_and_nothing_else(text, letters):
+    options = {"A": "30 km", "B": "30 kg"}
+    if letters:
+        options["C"] = "30 °"
+    numbers = {letter: text_as_number(option) for letter, option in options.items()}
+    assert equal_options(text_as_number(text), numbers) == letters
 
 
 THREES = {"A": "-3", "B": "3", "C": "0", "D": "30"}
@@ -119,6 +145,7 @@ SHARES = {"A": "0.25", "B": "25", "C": "2.5", "D": "-25"}
         ("5 x 5", TENTHS, None),
         ("0,5", TENTHS, "A"),
         ("50%", PARTS, "A"),
+        ("0%", {"A": "0", "B": "0.5", "C": "1"}, "A"),
         ("one third", PARTS, "B"),
         ("January 1/2", PARTS, None),
         ("50 cents", MONEY, "C"),

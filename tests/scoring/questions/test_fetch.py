@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from arena.io.tables import read_records
+from scoring.questions.fetch import fetch
 from scoring.questions.library import QuestionLibrary
 from scoring.registry import BENCHMARKS
+from scoring.specs.schema import QuestionFile
 from tests.support.choice_tables import ChoiceCommand, row, table_file
 from tests.support.question_files import ASKED, answers, circular, questions
 
@@ -108,6 +110,14 @@ def test_pictures_are_kept_where_they_are_wanted(published, command):
     handler, folder = published
     assert command.run("fetch", "mmbench", folder, "--pictures", "--yes").code == 0
     assert (folder / NAME).read_bytes() == handler.content
+
+
+def test_a_file_that_is_no_table_of_text_keeps_its_pictures(authors, tmp_path):
+    handler, address = authors
+    handler.content = b'{"id": "1", "question": "What is it?", "image": "iVBORw0KGgo"}\n'
+    entry = QuestionFile(name="q.jsonl", rows=1).model_copy(update={"url": address})
+    path = fetch("own", entry, "MIT", tmp_path / "held", pictures=False, sleep=lambda seconds: None)
+    assert path.read_bytes() == handler.content
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ import pytest
 
 from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.choice_report import ChoiceReport
+from scoring.questions.known_file import KnownFile
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.matching import answer_files, match_questions
+from scoring.questions.matching import AnswerFile, answer_files, match_questions
 from scoring.questions.opening import NO_FILE, open_joined_file
 from scoring.registry import BENCHMARKS
 from tests.support.choice_tables import choice_tables, row, table_file
@@ -29,6 +30,23 @@ def found(library: QuestionLibrary, file: Path, benchmark: str | None = None) ->
     answered = answer_files(file, {known.file_benchmark.column_names for known in files})
     match = match_questions(files, answered, benchmark)
     return match.file.name if match.file else match.unclear
+
+
+def test_a_file_whose_ids_are_all_among_the_answers_isn_t_equal_to_more_of_them():
+    files = [
+        KnownFile(
+            path=Path(f"{count}.tsv"),
+            benchmark="mmbench",
+            md5="",
+            texts={f"q{number}": "" for number in range(count)},
+            truth_places={},
+            is_published=False,
+        )
+        for count in (10, 20)
+    ]
+    answered = AnswerFile("answers.json", {f"q{number}": "" for number in range(19)})
+    match = match_questions(files, {files[0].file_benchmark.column_names: answered})
+    assert match.file is files[1], "it has all 19 ids, the other only 10"
 
 
 class TestWhoseItIs:
