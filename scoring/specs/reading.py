@@ -226,11 +226,11 @@ class _RowReader:
     def finish(self) -> ReadFile[SpecRow]:
         """Returns the rows with all problems, those of the whole file too."""
         self._check_columns()
-        self._check_empty_ids()
         self._check_repeated_ids()
         cells = self._picture_cells()
         if self._questions is not None:
             self._check_missing_answers(self._questions)
+        self._check_empty_ids()
         if len(self._models) > 1:
             names = ", ".join(sorted(self._models)[:_SHOWN])
             self._add_problem(
