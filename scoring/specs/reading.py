@@ -20,7 +20,7 @@ from scoring.multiple_choice.reader import Blocks, Problem, ReadFile, oddities
 from scoring.multiple_choice.types import LETTERS
 from scoring.report import EMPTY_CELLS
 from scoring.rules.base import TOOLKITS, Item, RuleProtocol
-from scoring.specs.derived import cell_members, cell_text
+from scoring.specs.derived import Derived, cell_members, cell_text
 from scoring.specs.schema import Case, Spec
 
 _SPELLINGS: Mapping[str, Sequence[str]] = {
@@ -261,7 +261,10 @@ class _RowReader:
         return self._layouts[key]
 
     def _row_id(self, cells: Mapping[str, Any], record: Record) -> str:
-        text = cell_text(cells.get(self._spec.columns.id)).strip().removesuffix(".0")
+        text = cell_text(cells.get(self._spec.columns.id)).strip()
+        whole_number = text.removesuffix(".0")  # pandas makes 3.0 of 3 in a column with empty cells
+        if whole_number.removeprefix("-").isdecimal():
+            return whole_number
         if text:
             return text
         self._rows_without_id.append(record.row)
@@ -488,6 +491,17 @@ def with_id(spec: Spec, row: SpecRow) -> Mapping[str, Any]:
     return {**row.cells, spec.columns.id: row.id}
 
 
+def _derived_cell(derived: Derived, cell: Any) -> str | tuple[str, ...]:
+    """The cell that is made of another; of a derived column's members, what is made of each. Raises ValueError."""
+    if not isinstance(cell, tuple):
+        return derived.derive_cell(cell_text(cell))
+    members: dict[str, None] = {}  # a set that keeps its order
+    for member in cell:
+        value = derived.derive_cell(member)
+        members.update(dict.fromkeys(value if isinstance(value, tuple) else (value,)))
+    return tuple(members)
+
+
 def derived_rows(
     spec: Spec, cells: Mapping[str, Any], protocol: RuleProtocol = "strict"
 ) -> Sequence[Mapping[str, Any]]:
@@ -504,7 +518,7 @@ def derived_rows(
                 rows_with_column.append({**row, name: ""})
                 continue
             try:
-                value = derived.derive_cell(cell_text(row[derived.source]))
+                value = _derived_cell(derived, row[derived.source])
             except ValueError as error:
                 raise ValueError(f"derive.{name}: In {derived.source}, {error}") from None
             is_split = derived.split is not None and protocol != "lmms-eval"

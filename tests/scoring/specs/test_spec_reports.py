@@ -20,7 +20,7 @@ from scoring.rules.base import Judged, Reading
 from scoring.serialize import read_record, record_json
 from scoring.specs.files import load_folder, load_spec
 from scoring.specs.problems import SpecError
-from scoring.specs.reading import items_of, read_spec_rows, split_of
+from scoring.specs.reading import derived_rows, items_of, read_spec_rows, split_of
 from scoring.specs.report import (
     SpecReport,
     figure_lines,
@@ -500,6 +500,20 @@ def test_a_column_without_a_name_is_no_split_and_no_right_answer():
     judged["rule"]["prompt"] = "{question} {answer}"
     row = {"": 1, "index": "0", "prediction": "a cat"}
     assert read(row, questions={"0": {"": 0, "question": "What is it?"}}, **judged) == (["0"], [])
+
+
+def test_an_id_loses_the_point_of_a_whole_number_alone():
+    ids, problems = read(*({"index": id, **ASKED} for id in ("7.0", "v1", "v1.0", "-2.0")))
+    assert (ids, problems) == (["7", "v1", "v1.0", "-2"], [])
+
+
+@pytest.mark.parametrize("sign", ["list", "split"])
+def test_a_column_made_of_members_is_made_of_each(sign):
+    names = {"from": "tag", "names": {"x": "Ex", "y": "Why"}, "others": "Other"}
+    derive = {"tag": {"from": "tags", sign: ","}, "word": names}
+    spec = spec_of({"name": "Toy", "about": "A toy.", "rule": "text", "derive": derive})
+    rows = derived_rows(spec, {"tags": "x, y, z, w"}, "lmms-eval")
+    assert [row["word"] for row in rows] == [("Ex", "Why", "Other")]
 
 
 def test_the_model_is_the_first_filled_cell_of_the_columns_that_name_it():
