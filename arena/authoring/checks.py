@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from unicodedata import category, normalize
 
 from arena.authoring.choices import EMPTY_CELLS, MOST_OPTION, MOST_OPTIONS
 from arena.authoring.events import Credit
@@ -23,7 +24,10 @@ LONGEST = {
     "credit": 500,
 }
 """The most characters that a person may write in each field."""
-_TOKEN = re.compile(rf"[{SIGNS}]|[^\W{SIGNS}]+")
+_MARKS = "".join(sign for sign in map(chr, range(0x300, 0x1F000)) if category(sign)[0] == "M")
+"""The accents and vowel signs of all scripts, which `\\w` leaves out."""
+_TOKEN = re.compile(rf"[{SIGNS}]|[^\W{SIGNS}](?:[^\W{SIGNS}]|[{_MARKS}\u200c\u200d])*")
+"""A sign of `SIGNS`, or a letter and what follows it in its word: letters, marks and the joiners of Indic scripts."""
 _LINK = re.compile(r"https?://[!-~]{4,1000}")
 
 
@@ -33,7 +37,7 @@ class DraftError(VoterError):
 
 def tokens(text: str) -> list[str]:
     """Returns the words of a text in lower case; each sign of a script without blanks is one."""
-    return _TOKEN.findall(text.lower())
+    return _TOKEN.findall(normalize("NFC", text).lower())
 
 
 def check_text(name: str, text: str, field: str) -> str:
@@ -87,7 +91,7 @@ def check_caption(number: int, caption: str, answer: str, least: int = LEAST_CAP
     """Returns a caption as it is stored; `answer` is the author's own, `least` the fewest words. Raises DraftError."""
     caption = check_text(f"caption of picture {number}", caption, "caption")
     words = tokens(caption)
-    if answer and set(words) <= set(tokens(answer)):
+    if answer and words and set(words) <= set(tokens(answer)):
         raise DraftError(
             "The caption of picture {} only gives the answer. Say what can be seen.", number
         )
@@ -121,7 +125,7 @@ def check_options(right: str, wrong: Iterable[str]) -> list[str]:
             )
     option_of: dict[str, str] = {}
     for option in options:
-        text = option.rstrip(".")
+        text = option.rstrip(".")  # Replies are read without it.
         if text in option_of:
             raise DraftError(
                 "Two answers are the same: {}. Change one, so that only one is right.",
@@ -151,7 +155,7 @@ def _jaccard(first: set[str], second: set[str]) -> float:
 def similar_pictures(
     hashes: Sequence[str], hashes_by_draft: Mapping[int, Sequence[str]]
 ) -> dict[int, list[int]]:
-    """Returns the drafts with a similar picture by the number of each picture, from 1.
+    """Returns the drafts that have a picture similar to one of these, by its number from 1.
 
     Hashes are those of `io.images.difference_hash`.
     """

@@ -97,6 +97,7 @@ class Writing:
         """Returns the step that a seat holds under this token. Raises DraftError."""
         held = self.store.held_draft(seat, token)
         name = held.draft.family
+        # A project may have drafts of families that its spec lacks, as in `board.family_rows`.
         family = project_of_seat(seat).by_name.get(name) or FamilySpec(name=name)
         return OpenStep(held.claim, held.draft, family)
 
@@ -146,6 +147,7 @@ class Writing:
             self._fetch_places.release()
 
     def _check_brought(self, seat: Seat, token: str) -> None:
+        """Raises DraftError unless the seat writes an instruction and may bring one more picture for it."""
         self.store.check_brought(seat, self._step_at(seat, token, "instruction").draft.id)
 
     def brought_pictures(self, seat: Seat, token: str) -> list[BroughtPicture]:
@@ -220,10 +222,9 @@ class Writing:
             f"Picture {number} looks like one in item {drafts[0]}."
             for number, drafts in drafts_by_picture.items()
         ]
-        others = (
-            other.state.instruction for other in self.store.drafts(campaign) if other.id != draft.id
-        )
-        texts = similar_texts(text, (other.text for other in others if other))
+        others = [other for other in self.store.drafts(campaign) if other.id != draft.id]
+        instructions = [other.state.instruction for other in others]
+        texts = similar_texts(text, (written.text for written in instructions if written))
         if texts:
             # Joined to one line, since a browser may send it back with other line ends.
             line = " ".join(texts[0].split())
@@ -310,6 +311,7 @@ def _check_offered(
 def _answer_verdict(state: DraftState, value: str, note: str, blind: bool | None) -> Verification:
     """Returns a verifier's verdict on an answer. Raises DraftError."""
     judgement = _judgement(value)
+    # Only VisIT-Bench's file has an item without a reason.
     if judgement is None or judgement == "not told":
         raise DraftError("Say whether the answer is correct, or what's wrong.")
     if state.blind and judgement == "correct" and blind is None:
@@ -328,7 +330,9 @@ def _judgement(value: str) -> Judged | None:
 def _question_verdict(state: DraftState, value: str, note: str) -> Verification:
     """Returns the verdict on a question of a person who doesn't know the right letter. Raises DraftError."""
     assert state.instruction
-    letters = tuple(LETTERS[: len(state.instruction.options)])
+    letters = [
+        *LETTERS[: len(state.instruction.options)]
+    ]  # "" and "AB" are in a text, not in a list.
     if value in letters:
         is_right = value == state.instruction.answer
         return Verification(said="correct" if is_right else "answer", note=note, chosen=value)

@@ -195,11 +195,13 @@ def counted_votes(
         _IS_WORK,
     )
     rows = integer_array(connection.execute(query.order_by(BATTLE.c.voted_at, BATTLE.c.id)), 5)
-    rows = rows[~np.isin(rows[:, 4], list(uncounted))]
-    winner = _codes_of(rows[:, 0], layout.model_code)
-    loser = _codes_of(rows[:, 1], layout.model_code)
-    item = _codes_of(rows[:, 2], layout.item_code)
-    picture = _codes_of(rows[:, 2], alike_items(connection))
+    seats = rows[:, 4]
+    rows = rows[~np.isin(seats, list(uncounted))]
+    winner_ids, loser_ids, item_ids, voters, _ = rows.T
+    winner = _codes_of(winner_ids, layout.model_code)
+    loser = _codes_of(loser_ids, layout.model_code)
+    item = _codes_of(item_ids, layout.item_code)
+    picture = _codes_of(item_ids, alike_items(connection))
     is_known = (winner >= 0) & (loser >= 0) & (item >= 0)
     return Votes(
         a=winner[is_known],
@@ -207,7 +209,7 @@ def counted_votes(
         outcome=np.zeros(int(is_known.sum()), np.int64),
         models=len(layout.models),
         items=item[is_known],
-        voters=rows[is_known, 3],
+        voters=voters[is_known],
         pictures=picture[is_known],
     )
 

@@ -133,8 +133,9 @@ def list_items() -> Iterator[str]:
     for source in bank.sources:
         states = bank.states[source.id]
         ready = states["ready"]
-        count = f"{source.name} ({source.kind}): {ready + states['without pair']} items shown"
+        shown = f"{source.name} ({source.kind}): {ready + states['without pair']} items shown"
         lacks = lacks_text(states)
-        yield f"{count}, {ready} with answers from two or more models{f'; {lacks}' if lacks else ''}"
+        ending = f"; {lacks}" if lacks else ""
+        yield f"{shown}, {ready} with answers from two or more models{ending}"
     for part in store.contributions():
         yield f"{part.file}: {part.answers} answers from {part.model}, {'withdrawn' if part.withdrawn else 'in use'}"

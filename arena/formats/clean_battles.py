@@ -36,7 +36,7 @@ def vote_of(row: Row, images: list[Any] | None, conversation: str = "conversatio
     """Returns the vote of a row with FastChat's columns.
 
     `images` are the row's own, beside those of its first turn; None if the row has no list of them. Without a question
-    the row's `question_id` is the item, as in WildVision-Bench. Every row counts, since FastChat has cleaned them.
+    the row's `question_id` is the item, as in WildVision-Bench. Every row has a vote, since FastChat has cleaned them.
     """
     question = conversations.question(row.get(conversation))
     all_images = [*question.images, *(images or [])]
@@ -64,7 +64,7 @@ def answers_of(row: Row) -> Iterator[str]:
 
 
 def is_duplicate(row: Row) -> bool:
-    """Returns whether LMArena's deduplication did not sample a row; it keeps only some rows of frequent prompts."""
+    """Returns whether LMArena's deduplication left a row out; of a frequent prompt it keeps only some rows."""
     tag = cells.parsed(row.get("dedup_tag"))
     return isinstance(tag, dict) and tag.get("sampled") is False
 

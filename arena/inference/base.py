@@ -54,14 +54,15 @@ class CardTable(BaseModel, frozen=True, extra="forbid", strict=True):
     def other_fields(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
         """Returns the card's fields that the table has under other names.
 
-        `secret` returns the key in an environment variable.
+        `secret` returns the secret in an environment variable.
         """
         return {}
 
     def card(self, secret: Callable[[str], Secret]) -> ModelCard:
         """Returns the table's card. Raises the error of `secret` for a variable that is not set."""
         names = {field.name for field in fields(self.card_type)}
-        card_fields = {key: value for key, value in self if key in names}
+        table_fields = iter(self)  # pydantic yields each field's name and value
+        card_fields = {name: value for name, value in table_fields if name in names}
         price = None
         if self.prompt_price is not None and self.completion_price is not None:
             price = Price(self.prompt_price, self.completion_price)

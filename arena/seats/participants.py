@@ -2,8 +2,8 @@
 
 Prolific: *Download demographic data* of a study, with `Submission id`, `Participant id` and `Status`. MTurk: a batch's
 results, with `AssignmentId`, `WorkerId` and `AssignmentStatus`. Any other table with `worker` and, if there are such,
-`status` and `session`. Being in it confirms a worker, whose votes count from then on. Workers who gave the work back,
-were rejected or aren't in it are rejected.
+`status` and `session`. It confirms the workers who have handed in, whose votes count from then on. Those still at work
+wait. Those who gave the work back, were rejected or aren't in it are rejected (`confirmation_of` has one exception).
 """
 
 from collections.abc import Iterable, Mapping

@@ -25,13 +25,17 @@ HEAD_SECONDS = 10.0
 REST_SECONDS = 60.0
 """Time for the rest of a body after its answer: many clients read an answer only after they have sent all."""
 READ_SECONDS = 20.0
-"""Time that an answer may wait for its reader in all. Each `HIGH_WATER_LIMIT` of read bytes gives some back."""
+"""Time that a socket's answers may wait for their reader in all. Each `HIGH_WATER_LIMIT` of read bytes gives some back.
+"""
 LEAST_READING_RATE = 8_000
 """Bytes a second of the slowest reader. A poor mobile connection is faster."""
 PORTION = 4_096
 """Bytes of a head, or of a body in chunks, that are read in one step."""
 MOST_LINES = 128
-"""Most lines in a portion of a body in chunks: chunks of a few bytes cost a hundred times what they send."""
+"""Most ends of lines (CR LF) in a portion of a body in chunks.
+
+Chunks of a few bytes cost a hundred times what they send.
+"""
 NETWORK_SOCKETS = 500
 """Most open sockets of a network. A browser opens six, and many people may share an address."""
 MOST_SOCKETS = 8_000
@@ -71,7 +75,7 @@ class Connections:
         """
 
     def enter(self, network: str | None) -> bool:
-        """Counts a socket until `leave`. Returns whether there is room; the oldest waiting socket may make it."""
+        """Counts a socket until `leave`. Returns whether there is room; the oldest waiting one may be closed for it."""
         self._open += 1
         if network is not None:
             self._by_network[network] += 1
@@ -108,7 +112,7 @@ class Connection(H11Protocol):
         super().__init__(**uvicorn)
         self._connections = connections
         self._reading_seconds = connections.read_seconds
-        """The remaining seconds that an answer may wait for its reader."""
+        """The remaining seconds that this socket's answers may wait for their reader."""
         self._reading_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -127,7 +131,8 @@ class Connection(H11Protocol):
             size = len(data) if is_cheap else PORTION
             part = data[:size]
             data = data[size:]
-            if self._is_chunked() and part.count(b"\n") > MOST_LINES:
+            # LF alone ends no line of the protocol here: it is content, as in a table of short lines.
+            if self._is_chunked() and part.count(b"\r\n") > MOST_LINES:
                 self.drop()
                 return
             super().data_received(part)

@@ -33,7 +33,7 @@ def is_late(state: BackupState, moment: datetime) -> bool:
 
 
 def ago(age: timedelta) -> str:
-    """Returns an age in its largest unit, as in 20 s or 3 h."""
+    """Returns an age in the largest unit that it has two of, as in 90 s or 3 h."""
     seconds = max(0, int(age.total_seconds()))
     for unit, length in (("days", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * length:

@@ -265,7 +265,7 @@ def _status_text(battle: Battle) -> str:
 
 
 def _names_html(battle: Battle, names: Names, others: str) -> str:
-    """Returns the names, the chosen one first, and the sentence on the choices of others."""
+    """Returns the names, the chosen one first (a's without a choice), and the sentence on the choices of others."""
     chosen: Side = "b" if battle.choice == "b" else "a"
     other: Side = "a" if chosen == "b" else "b"
     return HTML.names(

@@ -56,7 +56,7 @@ _JUDGED_NAME = re.compile(
 """VLMEvalKit's <model>_MMVet_<judge>; a name with `_final` has no judge."""
 _SUCCESS = "succeed"
 _FAILURE = re.compile(r"fail|invalid|error")
-"""VLMEvalKit's log of a scored answer ends in "Succeed"; other logs have only failed tries."""
+"""_SUCCESS, _FAILURE: VLMEvalKit's log of a scored answer ends in "Succeed"; other logs have only failed tries."""
 _LISTS = ("model", "content", "score")
 
 
@@ -163,12 +163,12 @@ def _toolkit_grade(id: str, record: Record, judge: str) -> Grade:
         return _grade_without_score(id, judge)
     score = _score_in_cell(cell, "score")
     log = str(cells.get("log") or "")
-    tries = log.lower()
-    has_failed = _SUCCESS not in tries and _FAILURE.search(tries)
+    lower_log = log.lower()
+    has_failed = _SUCCESS not in lower_log and _FAILURE.search(lower_log)
     if score == 0 and has_failed:
         quoted_log = f"{' '.join(log[:200].split())!r:.80}"
         return _grade_without_reply(id, judge, f" ({quoted_log})")
-    return Grade(id, 0, score, "", grid_flags(score), (), judge)
+    return Grade(id, run=0, score=score, flags=grid_flags(score), model=judge)
 
 
 def _lmms_grade(id: str, outcome: JSON, judge: str) -> Grade:
@@ -182,7 +182,7 @@ def _lmms_grade(id: str, outcome: JSON, judge: str) -> Grade:
     score = _score_in_cell(cell, LMMS_SCORE)
     if score == 0 and model == "":  # so lmms-eval writes that the judge gave no reply
         return _grade_without_reply(id, judge, "")
-    return Grade(id, 0, score, "", grid_flags(score), (), judge)
+    return Grade(id, run=0, score=score, flags=grid_flags(score), model=judge)
 
 
 def _is_empty(cell: JSON) -> bool:
@@ -202,13 +202,14 @@ def _score_in_cell(cell: JSON, column: str) -> float:
 
 
 def _grade_without_score(id: str, judge: str) -> Grade:
-    return Grade(id, 0, None, "the file has no score for this answer", (UNREADABLE,), (), judge)
+    reason = "the file has no score for this answer"
+    return Grade(id, run=0, score=None, reason=reason, flags=(UNREADABLE,), model=judge)
 
 
 def _grade_without_reply(id: str, judge: str, why: str) -> Grade:
     """The grade of an answer that got 0 because no reply of the judge had a score."""
     reason = f"none of the judge's replies holds a score{why}"
-    return Grade(id, 0, 0.0, reason, (UNREADABLE,), (), judge)
+    return Grade(id, run=0, score=0.0, reason=reason, flags=(UNREADABLE,), model=judge)
 
 
 def read_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> GradeFile:
@@ -247,6 +248,7 @@ def graded_report(
     filled = fill(questions, file.upload, missing)
     answer_file = file.upload if file.toolkit else answers
     filled_answers = fill(questions, answer_file, missing) if answer_file else ()
+    # An answer without a grade counts as missing.
     texts = {
         answer.question.id: answer.prediction
         for answer in filled_answers
@@ -311,5 +313,15 @@ def _grade(id: str, run: int, model: str, content: str, score: float | None) -> 
     """A grade of the authors' file; a 0 for a reply without a score is flagged."""
     if score is None or (score == 0 and read_paper(content) is None):
         reason = f"the judge's reply {content!r:.80} holds no score"
-        return Grade(id, run, score, reason, (UNREADABLE,), (content,), model)
-    return Grade(id, run, float(score), "", grid_flags(score), (content,), model)
+        return Grade(
+            id,
+            run,
+            score=score,
+            reason=reason,
+            flags=(UNREADABLE,),
+            replies=(content,),
+            model=model,
+        )
+    return Grade(
+        id, run, score=float(score), flags=grid_flags(score), replies=(content,), model=model
+    )

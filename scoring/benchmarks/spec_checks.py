@@ -3,32 +3,37 @@
 from collections.abc import Iterator
 
 from scoring.benchmarks.article import Caveat
+from scoring.rules.base import Reading
 from scoring.rules.pairwise import ONE_VERDICT, TWO_VERDICTS
 from scoring.specs.report import SpecReport, ruled_rows
 
 
 def canary_notes(report: SpecReport) -> Iterator[str]:
     """Yield how many canaries got more than the lowest grade."""
-    scored = [
-        canary.reading.score for canary in report.canaries if canary.reading.score is not None
-    ]
-    if scored:
-        raised = sum(score > 0 for score in scored)
-        total = len(scored)
+    readings = _graded_canaries(report)
+    if readings:
+        raised = sum(bool(reading.score) for reading in readings)
+        total = len(readings)
         yield f"Canaries: the judge gave {raised:,} of {total:,} worthless answers more than the lowest grade."
 
 
 def distrust_caveats(report: SpecReport) -> Iterator[Caveat]:
     """Yield why the judge is not trusted: it gave more than the lowest grade to canaries."""
-    raised = [canary.reading.read for canary in report.canaries if canary.reading.score]
-    if raised:
-        grades = ", ".join(raised)
-        total = len(report.canaries)
+    readings = _graded_canaries(report)
+    grades = [reading.read for reading in readings if reading.score]
+    if grades:
+        total = len(readings)
         text = (
-            f"don't trust this score: the judge gave {len(raised):,} of {total:,} worthless answers more than the "
-            f"lowest grade: {grades}"
+            f"don't trust this score: the judge gave {len(grades):,} of {total:,} worthless answers more than the "
+            f"lowest grade: {', '.join(grades)}"
         )
         yield Caveat("Judge not trusted", text)
+
+
+def _graded_canaries(report: SpecReport) -> list[Reading]:
+    """Returns the readings of the canaries whose grade could be read."""
+    readings = [canary.reading for canary in report.canaries]
+    return [reading for reading in readings if reading.score is not None]
 
 
 def picture_caveats(report: SpecReport) -> Iterator[Caveat]:
@@ -45,8 +50,8 @@ def picture_caveats(report: SpecReport) -> Iterator[Caveat]:
 
 def order_notes(report: SpecReport) -> Iterator[str]:
     """Yield how often the judge gave one verdict in both orders."""
-    verdicts = [row.reading.why for row in report.rows]
-    same = verdicts.count(ONE_VERDICT)
-    both = same + verdicts.count(TWO_VERDICTS)
+    reasons = [row.reading.why for row in report.rows]
+    same = reasons.count(ONE_VERDICT)
+    both = same + reasons.count(TWO_VERDICTS)
     if both:
         yield f"The judge gave the same verdict in both orders for {same:,} of {both:,} answers."

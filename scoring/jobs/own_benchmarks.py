@@ -43,6 +43,7 @@ def own_look(roles: FileRoles) -> OwnLook | None:
     rows = _first_rows(roles.answers, roles.name)
     if roles.questions is not None:
         question_rows = _first_rows(roles.questions, roles.questions_name)
+        # Joined by place, not by id: the fields are guessed from the names and kinds of columns.
         rows = [{**question, **row} for question, row in zip(question_rows, rows, strict=False)]
     columns = columns_of(rows)[:MOST_COLUMNS]
     narrow_rows = [{column: row[column] for column in columns if column in row} for row in rows]

@@ -84,7 +84,7 @@ class _Judge(NamedTuple):
 class JobService:
     """Scoring requests of users, by the hash of a voter cookie; raises the errors of the stores and readers it calls.
 
-    The operator's judge is asked unless a user brings an own one; an unknown one is tried out first, which raises
+    The operator's judge is asked unless a user brings one. A user's unknown judge is tried out first, which raises
     TrialRuns until it is through, TrialError and JudgeError.
     """
 
@@ -119,7 +119,7 @@ class JobService:
     def _upload(self, owner: str, token: str) -> StoredUpload:
         """An owner's upload, led by its answers. Raises FileRolesError, SpecError and RowsError."""
         arrived = self.upload_store.find(owner, token)
-        if not arrived.files[1:]:
+        if len(arrived.files) < 2:
             return arrived
         return arrived.led_by(self._roles(arrived).name)
 
@@ -170,7 +170,10 @@ class JobService:
         chosen: FileChoice = FROM_FILE,
         waits: Callable[[], bool] = lambda: True,
     ) -> Recognised:
-        """Recognises a file's benchmark, unless one is chosen; stops when the file is gone or nobody `waits`."""
+        """Recognises a file's benchmark, unless one is chosen; stops when the file is gone or nobody `waits`.
+
+        A large file, which another process reads, is read to its end, since `waits` can't be asked there.
+        """
         arrived = self._upload(owner, token)
         source = Source.from_upload(arrived)
         if self.aside is not None and source.is_large:
@@ -369,7 +372,10 @@ class JobService:
         self.worker.begin(owner, link, address, paying_network)
 
     def _lend(self, owner: str, network: str | None = None) -> str | None:
-        """Returns the code of the network that pays beside an owner. Raises JobServiceError if nothing is lent."""
+        """Returns the code of the network that shares an owner's daily limit; None for a person.
+
+        Raises JobServiceError if nothing is lent.
+        """
         try:
             return self.lending.to_cookie(owner, network)
         except NotLentError as error:
@@ -385,7 +391,7 @@ class JobService:
             return self._own_judge(owner, own, network)
         if self.operator is None:
             raise JobServiceError("This site has no judge of its own. Use your own key.")
-        self._lend(owner)
+        self._lend(owner)  # for its error
         return _Judge(self.operator.address, self.operator.spec)
 
     def _own_judge(self, owner: str, own: OwnJudge, network: str | None) -> _Judge:

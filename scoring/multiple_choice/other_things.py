@@ -40,10 +40,14 @@ _ANOTHER_THING = words(
     supposedly allegedly formerly never other another last next"""
 ) | {*ORDINALS}
 """Words that change the meaning of the word after them, or leave it unsure."""
-_CLAUSE_END = re.compile(r"[.,;:!?\n。,;:、–—(]+")
+_CLAUSE_END = re.compile(r"[.,;:!?\n。、–—(]+")
 _CLAUSE_OPENING = re.compile(r"\A\s*(?:but|and|wait|well|actually|or|then|so|hmm)\s")
 
-_INITIAL_AND_SURNAME = re.compile(r"\W{0,3}([A-Z])\.\s?([^\W\d_][\w'’-]{2,30})[.\s*]{0,4}")
+_PARTICLES = r"(?i:(?:van|von|de|da|di|du|del|della|der|den|la|le|ten|ter|dos)\s){0,2}"
+_INITIAL_AND_SURNAME = re.compile(
+    rf"\W{{0,3}}([A-Z])\.\s?({_PARTICLES}[^\W\d_][\w'’-]{{2,30}})[.\s*]{{0,4}}"
+)
+"""An initial and a surname, which may begin with particles: "A. Renoir", "V. van Gogh"."""
 
 
 def is_taken_back_later(answer: AnswerText, letter: str) -> bool:
@@ -81,7 +85,7 @@ def is_another_word(answer: AnswerText, letter: str) -> bool:
 
 
 def is_one_of_both(answer: AnswerText, letter: str) -> bool:
-    """Whether the option is one of two that the answer means, as another option does: "both the man and the woman"."""
+    """Whether the answer means two things, and another option means both: "both the man and the woman"."""
     texts = answer.contents.texts
     if not _BOTH.search(answer.lower) or not any(map(_BOTH.search, texts.values())):
         return False
@@ -93,6 +97,7 @@ def loses_sign(answer: AnswerText, mention: Mention) -> bool:
     values = answer.contents.values
     if mention.letter not in values:
         return False
+    # Its only value, but for a number behind a long dash, as in "—5".
     value = next(iter(values[mention.letter].values))
     if value <= 0 or not any(-value in other.values for other in values.values()):
         return False
@@ -103,17 +108,19 @@ def loses_sign(answer: AnswerText, mention: Mention) -> bool:
 
 
 def initial_and_surname(answer: AnswerText) -> Clue | None:
-    """The clue of an initial and a surname that is an option's last word: "A. Renoir" where C is Auguste Renoir.
+    """The clue of an initial and a surname that ends an option: "A. Renoir" where C is Auguste Renoir.
 
-    The option, if its own name has this initial; a conflict if the initial may be another option's letter.
+    The option, if its own name has this initial; a conflict for another initial, or for several such options.
     """
     match = _INITIAL_AND_SURNAME.fullmatch(answer.text)
     if not match:
         return None
     initial = match[1]
-    last_word = plain_content(match[2])
+    surname = plain_content(match[2])
+    if answer.contents.texts.get(initial) == surname:
+        return None  # "A. Bear" where A is bear: a label with its content, for other rules.
     letters = [
-        letter for letter, text in answer.contents.texts.items() if text.endswith(f" {last_word}")
+        letter for letter, text in answer.contents.texts.items() if text.endswith(f" {surname}")
     ]
     if not letters:
         return None

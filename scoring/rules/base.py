@@ -134,7 +134,7 @@ class RuleKind(BaseModel, ABC):
         return None
 
     def can_read(self, answer: str) -> bool:
-        """Whether a reading can be this text, such as "Yes", so that a figure may count it."""
+        """Whether this text, such as "Yes", can be the `read` of a reading, so that a figure may count it."""
         return self.is_compared
 
     @property
@@ -177,7 +177,7 @@ class RuleKind(BaseModel, ABC):
 
         `turn` is the number, from 0, among the `turns` of this answer.
         """
-        yield from ()
+        yield from ()  # nothing, but it makes this a generator
         return Judged(self.reading(item, answer, protocol), (), "")
 
     def turns(self, protocol: RuleProtocol) -> int:
@@ -206,7 +206,7 @@ class RuleKind(BaseModel, ABC):
 
     @property
     def truth_reasons(self) -> frozenset[str]:
-        """Reasons why `strict` reads nothing that come from the right answer: beside another one, it would read."""
+        """The `why` of answers that `strict` leaves unread because of the right answer; with another it reads them."""
         return frozenset()
 
     def baseline_of(self, item: Item) -> str | None:

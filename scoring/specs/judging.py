@@ -51,9 +51,9 @@ def _task(
         open_answer.rule.judging, open_answer.item, open_answer.answer, protocol, spec, turn
     )
     return Task(
-        0,
-        begin,
-        partial(_declined_outcome, open_answer),
+        run=0,
+        begin=begin,
+        refused=partial(_declined_outcome, open_answer),
         name=open_answer.name,
         is_read=_could_read,
     )
@@ -87,7 +87,9 @@ def stamped(report: SpecReport, spec: JudgeSpec, address: str) -> SpecReport:
         for open_answer in open_answers
     ]
     digests = [hashlib.sha256(text.encode()).hexdigest() for text in dict.fromkeys(prompts)]
-    judge = JudgeStamp(spec.model, (), address, ", ".join(digests), PARSER)
+    judge = JudgeStamp(
+        spec.model, versions=(), address=address, prompt=", ".join(digests), parser=PARSER
+    )
     is_tested = report.protocol == "strict" and any(
         open_answer.rule.has_canaries for open_answer in open_answers
     )
@@ -126,7 +128,10 @@ def _canaries(report: SpecReport) -> list[_OpenAnswer]:
         canary_answers.append(host._replace(answer=canary.prediction or ""))
     host_by_text = {(host.item.question, host.item.truth or ""): host for host in hosts}
     questions = [
-        Filled(Question(host.name, host.item.question, host.item.truth or "", ()), None)
+        Filled(
+            Question(host.name, text=host.item.question, truth=host.item.truth or "", groups=()),
+            prediction=None,
+        )
         for host in hosts
     ]
     for canary in injection.secret_canaries(questions, seed):
@@ -138,6 +143,7 @@ def _canaries(report: SpecReport) -> list[_OpenAnswer]:
 
 
 def _could_read(outcome: Judged) -> bool:
+    """Whether the judge's reply could be read, also if it says that there is no answer."""
     return bool(outcome.reading.read) or outcome.reading.why == NOT_FOUND
 
 

@@ -20,7 +20,7 @@ from scoring.multiple_choice.reader import Blocks, Problem, ReadFile, oddities
 from scoring.multiple_choice.types import LETTERS
 from scoring.report import EMPTY_CELLS
 from scoring.rules.base import TOOLKITS, Item, RuleProtocol
-from scoring.specs.derived import cell_members, cell_text
+from scoring.specs.derived import Derived, cell_members, cell_text
 from scoring.specs.schema import Case, Spec
 
 _SPELLINGS: Mapping[str, Sequence[str]] = {
@@ -36,7 +36,7 @@ _RULE = "rule"
 """Place of a rule in a spec."""
 _SHOWN = 20
 """Names or ids that a problem lists."""
-_MOST_ROWS_OF_ONE = 200
+_MOST_MEMBER_ROWS = 200
 """Rows that one row may become where its cells are split."""
 
 
@@ -92,6 +92,12 @@ def _truth_text(cell: Any) -> str:
     return cell_text(answers)
 
 
+def _truths_in(cell: Any) -> list[str]:
+    """The right answers in a cell, the same for a list and for one written as text; none in an empty cell."""
+    texts = map(str.strip, cell_members(cell))
+    return [text for text in texts if not is_empty(text)]
+
+
 def options_of(spec: Spec, cells: Mapping[str, Any]) -> Mapping[str, str]:
     """A row's options by letter: in columns, else in one list, else in the question's text; none if there are none."""
     columns = spec.columns.options
@@ -103,7 +109,7 @@ def options_of(spec: Spec, cells: Mapping[str, Any]) -> Mapping[str, str]:
         return lettered_options(texts, "")
     letters = option_columns(cells) if columns is None else []
     if letters:
-        truth = _text_in(cells, spec.columns.truth).strip()
+        truth = cell_text(_named_cell(cells, spec.columns.truth)).strip()
         return lettered_options({letter: cell_text(cells[letter]) for letter in letters}, truth)
     list_columns = [column for column in columns or LIST_COLUMNS if column in cells]
     listed = listed_options(cells[list_columns[0]]) if list_columns else None
@@ -116,12 +122,12 @@ def options_of(spec: Spec, cells: Mapping[str, Any]) -> Mapping[str, str]:
 
 def split_of(spec: Spec, cells: Mapping[str, Any]) -> str:
     """The split of a row; "" where its spec or its file has no such column."""
-    return _text_in(cells, spec.splits)
+    return cell_text(_named_cell(cells, spec.splits))
 
 
-def _text_in(cells: Mapping[str, Any], column: str | None) -> str:
-    """The text in a row's column; "" without one."""
-    return "" if column is None else cell_text(cells.get(column))
+def _named_cell(cells: Mapping[str, Any], column: str | None) -> Any:
+    """A row's cell in a column that a spec may name; None without a name, also in a file with a nameless column."""
+    return None if column is None else cells.get(column)
 
 
 def case_of(spec: Spec, cells: Mapping[str, Any]) -> Case | None:
@@ -181,8 +187,8 @@ class _RowReader:
         """The file's columns by the spec's names, for each set of columns that records have."""
         self._present_columns: dict[str, None] = {}
         """Columns that some row has, by the spec's names: a set that keeps its order."""
-        self._are_rows_counted = False
-        """Whether a row has its number as id, as the file has no column of ids."""
+        self._rows_without_id: list[int] = []
+        """The numbers of the rows that are counted, in place of an id."""
         self._reworded = 0
         """Rows with another question than the question file's."""
 
@@ -213,8 +219,9 @@ class _RowReader:
         question_cells = {name: cell for name, cell in cells.items() if name != columns.answer}
         self._rows.append(SpecRow(id, cell_text(answer), question_cells, record.row))
         models = [str(cells[name]).strip() for name in _MODEL_COLUMNS if cells.get(name)]
-        if models and models[0]:
-            self._models[models[0]] += 1
+        model = next(filter(None, models), "")
+        if model:
+            self._models[model] += 1
 
     def finish(self) -> ReadFile[SpecRow]:
         """Returns the rows with all problems, those of the whole file too."""
@@ -223,11 +230,7 @@ class _RowReader:
         cells = self._picture_cells()
         if self._questions is not None:
             self._check_missing_answers(self._questions)
-        if self._are_rows_counted:
-            text = (
-                f"The file has no column {self._spec.columns.id!r}, so its rows are counted from 0."
-            )
-            self._add_problem(text, blocks="nothing")
+        self._check_empty_ids()
         if len(self._models) > 1:
             names = ", ".join(sorted(self._models)[:_SHOWN])
             self._add_problem(
@@ -258,12 +261,13 @@ class _RowReader:
         return self._layouts[key]
 
     def _row_id(self, cells: Mapping[str, Any], record: Record) -> str:
-        text = cell_text(cells.get(self._spec.columns.id)).strip().removesuffix(".0")
+        text = cell_text(cells.get(self._spec.columns.id)).strip()
+        whole_number = text.removesuffix(".0")  # pandas makes 3.0 of 3 in a column with empty cells
+        if whole_number.removeprefix("-").isdecimal():
+            return whole_number
         if text:
             return text
-        if self._spec.columns.id in cells:
-            self._add_problem("The id is empty. Write it there.", record.row)
-        self._are_rows_counted = True
+        self._rows_without_id.append(record.row)
         return str(len(self._rows))
 
     def _check_differences(
@@ -273,15 +277,13 @@ class _RowReader:
 
         Rows with another question are only counted: the model may have been asked in other words.
         """
-        truth_column = self._spec.columns.truth
+        truth = self._spec.columns.truth
         options = options_of(self._spec, cells)
         published_options = options_of(self._spec, published)
         options_differ = bool(options and published_options) and options != published_options
-        right_answer = _text_in(cells, truth_column).strip()
-        published_answer = _text_in(published, truth_column).strip()
-        answers_differ = (
-            bool(right_answer and published_answer) and right_answer != published_answer
-        )
+        truths = _truths_in(_named_cell(cells, truth))
+        published_truths = _truths_in(_named_cell(published, truth))
+        answers_differ = bool(truths and published_truths) and truths != published_truths
         if options_differ or answers_differ:
             text = f"Index {id} has other options or another answer in the question file. Choose the right one."
             self._add_problem(text, row)
@@ -319,7 +321,7 @@ class _RowReader:
         for name in dict.fromkeys(name for rule in rules for name in rule.required):
             column = roles.get(name, name)
             if name == "truth" and not self._with_answers:
-                continue  # they may be with its authors
+                continue  # A question file may leave the right answers with its authors.
             if column is not None and column not in present:
                 place = f"columns.{name}" if name in roles else _RULE
                 self._add_missing_column(place, column, [*self._present_columns])
@@ -329,10 +331,20 @@ class _RowReader:
                 self._add_problem(text, blocks="nothing")
 
     def _add_missing_column(
-        self, place: str, column: str, has: Sequence[str], row: int = 0
+        self, place: str, column: str, present: Sequence[str], row: int = 0
     ) -> None:
-        names = ", ".join(map(repr, has[:_SHOWN])) or "none"
+        names = ", ".join(map(repr, present[:_SHOWN])) or "none"
         self._add_problem(f"{place}: The file has no {column!r}. It has {names}.", row)
+
+    def _check_empty_ids(self) -> None:
+        """Reports the rows without an id, or that the whole file has none."""
+        column = self._spec.columns.id
+        if any(column in layout for layout in self._layouts.values()):
+            for row in self._rows_without_id:
+                self._add_problem("The id is empty. Write it there.", row)
+        elif self._rows_without_id:
+            text = f"The file has no column {column!r}, so its rows are counted from 0."
+            self._add_problem(text, blocks="nothing")
 
     def _check_repeated_ids(self) -> None:
         times = Counter(row.id for row in self._rows)
@@ -351,7 +363,8 @@ class _RowReader:
         for row in self._rows:
             cells = with_id(self._spec, row)
             try:
-                cells = derived_rows(self._spec, cells)[0]  # all rows of one are about its picture
+                # Where a row is split, all its parts are about its picture.
+                cells = derived_rows(self._spec, cells)[0]
             except ValueError as error:
                 self._add_problem(str(error), row.row)
             picture_cells.append(picture_cell(columns_by_plain_name(cells), cells, image_columns))
@@ -434,7 +447,7 @@ def has_questions(file: Sequence[str], spec: Spec | None = None) -> bool:
 
 
 def _layout_of_answers(spec: Spec, layout: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the layout of answers beside their question file, which may call them `text` or like the right answers.
+    """Returns the layout of answers beside their question file; their column may be `text`, or that of the truths.
 
     A file with questions of its own may be the question file itself, whose right answers are not a model's.
     """
@@ -461,12 +474,6 @@ def _find_column(
     return None
 
 
-def _spelling(name: str) -> str:
-    """A name in the spelling that `columns_by_plain_name` compares names in."""
-    [spelling] = columns_by_plain_name([name])
-    return spelling
-
-
 def _named_columns(spec: Spec) -> Iterator[str]:
     """Yields the columns that a spec names, except those of its roles and of its rule's own parameters."""
     derived = spec.derive
@@ -482,6 +489,17 @@ def _named_columns(spec: Spec) -> Iterator[str]:
 def with_id(spec: Spec, row: SpecRow) -> Mapping[str, Any]:
     """A row's cells, with its id also where rows are counted."""
     return {**row.cells, spec.columns.id: row.id}
+
+
+def _derived_cell(derived: Derived, cell: Any) -> str | tuple[str, ...]:
+    """The cell that is made of another; of a derived column's members, what is made of each. Raises ValueError."""
+    if not isinstance(cell, tuple):
+        return derived.derive_cell(cell_text(cell))
+    members: dict[str, None] = {}  # a set that keeps its order
+    for member in cell:
+        value = derived.derive_cell(member)
+        members.update(dict.fromkeys(value if isinstance(value, tuple) else (value,)))
+    return tuple(members)
 
 
 def derived_rows(
@@ -500,15 +518,15 @@ def derived_rows(
                 rows_with_column.append({**row, name: ""})
                 continue
             try:
-                value = derived.derive_cell(cell_text(row[derived.source]))
+                value = _derived_cell(derived, row[derived.source])
             except ValueError as error:
                 raise ValueError(f"derive.{name}: In {derived.source}, {error}") from None
             is_split = derived.split is not None and protocol != "lmms-eval"
             values = value if is_split and isinstance(value, tuple) else (value,)
             rows_with_column += [{**row, name: member} for member in values]
-        if len(rows_with_column) > _MOST_ROWS_OF_ONE:
+        if len(rows_with_column) > _MOST_MEMBER_ROWS:
             raise ValueError(
-                f"derive.{name}: The row has over {_MOST_ROWS_OF_ONE} members. Leave some out."
+                f"derive.{name}: The row has over {_MOST_MEMBER_ROWS} members. Leave some out."
             )
         rows = rows_with_column
     return rows

@@ -73,14 +73,14 @@ class MarkingTask(SeatTask):
         is_repeated = shown.round > 1
         if self.kind == "readings":
             html = HTML.read(shown.token, answer, is_repeated)
-            return Piece(shown.token, html, shown.token, "open")
+            return Piece(shown.token, html, name=shown.token, phase="open")
         folder = f"/c/{seat.campaign.name}/{seat.token}/pictures/{shown.token}"
         files = self.pictures.pictures(seat_work(seat).link, answer)
         addresses = (f"{folder}/{number}" for number in range(1, len(files) + 1))
         pictures = [ShownPicture(address, address, "") for address in addresses]
         all_pictures = max(len(answer.pictures), len(files))
         html = HTML.shown(shown.token, answer, pictures, all_pictures, is_repeated)
-        return Piece(shown.token, html, shown.token, "open")
+        return Piece(shown.token, html, name=shown.token, phase="open")
 
     def dock(
         self, seat: Seat, piece: Piece, action: str, problem: str, typed: Mapping[str, str]
@@ -130,9 +130,10 @@ class MarkingTask(SeatTask):
         return MarkEntry(answer, further, note)
 
     def undo(self, seat: Seat, token: str) -> None:
-        self.marking.store.enter(seat, token, MarkEntry(""))
+        self.marking.store.enter(seat, token, MarkEntry(""))  # takes the last entry back
 
     def finish(self, seat: Seat, token: str) -> None:
+        """Raises MarkError: no form of these pages finishes a piece, since entries can be changed until the end."""
         raise MarkError("Nothing was marked: press one of the grades, from 0.0 to 1.0.")
 
     def skip(self, seat: Seat, token: str, reason: object) -> None:

@@ -290,6 +290,18 @@ def test_instructions_are_alike_from_four_fifths_of_their_words_on():
     assert not names_answer("What is it?", "") and tokens("狗 a dog") == ["狗", "a", "dog"]
 
 
+def test_words_keep_their_vowel_signs_and_accents():
+    assert tokens("पानी नीला") == ["पानी", "नीला"] and tokens("ශ්\u200dරී") == ["ශ්\u200dරී"]
+    assert tokens("Cafe\u0301") == tokens("café") and tokens("\u0301 ไทย") == ["ไ", "ท", "ย"]
+    assert not names_answer("काला पानी है या नहीं?", "नीला")
+
+
+def test_a_caption_without_words_does_not_give_the_answer():
+    with pytest.raises(DraftError) as raised:
+        check_caption(1, "...", "a bus")
+    assert "has 0 words" in str(raised.value)
+
+
 def test_a_caption_says_what_can_be_seen(project, ann):
     seat, token = ann
     answer = " ".join(f"word{number}" for number in range(20))

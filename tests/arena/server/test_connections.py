@@ -256,6 +256,13 @@ def test_a_body_in_ordinary_chunks_is_read(served, size):
     assert b"200 OK" in line.recv(65536)
 
 
+def test_a_body_of_short_lines_in_ordinary_chunks_is_read(served):
+    chunk = b"1,2\n" * 1000
+    body = b"%x\r\n%s\r\n" % (len(chunk), chunk) * 5
+    line = served().open(sent=CHUNKED + body + b"0\r\n\r\n")
+    assert b"200 OK" in line.recv(65536)
+
+
 AT_ONCE = b"POST / HTTP/1.1\r\nHost: x\r\n"
 """The head of a request that is answered before its body."""
 IN_CHUNKS = b"Transfer-Encoding: chunked\r\n\r\n"

@@ -5,18 +5,22 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from arena.io.tables import Record
 from scoring import registry
 from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.spec_benchmark import OWN, SpecBenchmark, spec_benchmark
+from scoring.benchmarks.spec_checks import canary_notes, distrust_caveats
 from scoring.registry import BENCHMARKS, benchmark_of, open_upload
 from scoring.report import csv_bytes
+from scoring.rules.base import Judged, Reading
 from scoring.serialize import read_record, record_json
 from scoring.specs.files import load_folder, load_spec
 from scoring.specs.problems import SpecError
-from scoring.specs.reading import split_of
+from scoring.specs.reading import derived_rows, items_of, read_spec_rows, split_of
 from scoring.specs.report import (
     SpecReport,
     figure_lines,
@@ -455,3 +459,77 @@ def partial_caveat(folder, fields):
     answers = put(folder / "m.csv", said)
     found = open_upload(answers, benchmark=benchmark, questions=known).report("strict")
     return benchmark.caveats(found)[0].text
+
+
+def read(*cells, questions=None, **fields):
+    """The ids of the rows that are read from these records, and the problems."""
+    spec = spec_of({"name": "Toy", "about": "A toy.", "rule": "text", **fields})
+    records = [Record(number, values) for number, values in enumerate(cells, 1)]
+    file = read_spec_rows(spec, records, questions)
+    return [row.id for row in file.rows], [(problem.row, problem.text) for problem in file.problems]
+
+
+ASKED = {"question": "What is it?", "answer": "cat", "prediction": "a cat"}
+
+
+@pytest.mark.parametrize("second", [{"index": " "}, {}])
+def test_a_row_without_an_id_among_others_is_wrong_and_not_counted(second):
+    _, problems = read({"index": "7", **ASKED}, {**second, **ASKED})
+    assert problems == [(2, "The id is empty. Write it there.")]
+    _, problems = read(ASKED, ASKED)
+    assert problems == [(0, "The file has no column 'index', so its rows are counted from 0.")]
+
+
+@pytest.mark.parametrize(
+    "cell, published, differ",
+    [
+        ("['cat', 'dog']", ["cat", "dog"], False),
+        ("nan", "cat", False),
+        (" cat", "cat", False),
+        ("['cat', 'cow']", ["cat", "dog"], True),
+        ("dog", "cat", True),
+    ],
+)
+def test_a_right_answer_is_the_question_files_however_it_is_written(cell, published, differ):
+    row = {"index": "0", "answer": cell, "prediction": "a cat"}
+    _, problems = read(row, questions={"0": {"question": "What is it?", "answer": published}})
+    assert len(problems) == differ
+
+
+def test_a_column_without_a_name_is_no_split_and_no_right_answer():
+    lines = [{"": 0, **ASKED}, {"": 1, **ASKED, "answer": ""}]
+    spec = spec_of({"name": "Toy", "about": "A toy.", "rule": "text"})
+    rows = read_spec_rows(spec, [Record(1, line) for line in lines]).rows
+    assert [split_of(spec, row.cells) for row in rows] == ["", ""]
+    assert [item.truth for item in items_of(spec, rows, "vlmevalkit")] == ["cat", ""]
+    judged = {"columns": {"truth": None}, "rule": {"kind": "rubric", "grades": [0, 2], "step": 1}}
+    judged["rule"]["prompt"] = "{question} {answer}"
+    row = {"": 1, "index": "0", "prediction": "a cat"}
+    assert read(row, questions={"0": {"": 0, "question": "What is it?"}}, **judged) == (["0"], [])
+
+
+def test_an_id_loses_the_point_of_a_whole_number_alone():
+    ids, problems = read(*({"index": id, **ASKED} for id in ("7.0", "v1", "v1.0", "-2.0")))
+    assert (ids, problems) == (["7", "v1", "v1.0", "-2"], [])
+
+
+@pytest.mark.parametrize("sign", ["list", "split"])
+def test_a_column_made_of_members_is_made_of_each(sign):
+    names = {"from": "tag", "names": {"x": "Ex", "y": "Why"}, "others": "Other"}
+    derive = {"tag": {"from": "tags", sign: ","}, "word": names}
+    spec = spec_of({"name": "Toy", "about": "A toy.", "rule": "text", "derive": derive})
+    rows = derived_rows(spec, {"tags": "x, y, z, w"}, "lmms-eval")
+    assert [row["word"] for row in rows] == [("Ex", "Why", "Other")]
+
+
+def test_the_model_is_the_first_filled_cell_of_the_columns_that_name_it():
+    spec = spec_of({"name": "Toy", "about": "A toy.", "rule": "text"})
+    record = Record(1, {"index": "0", **ASKED, "model": " ", "model_id": "vlm-a"})
+    assert read_spec_rows(spec, [record]).model == "vlm-a"
+
+
+def test_canaries_without_a_grade_are_not_counted_among_those_with_one():
+    grades = [Reading(0.5, "1", ""), Reading(0.0, "0", ""), Reading(None, "", "")]
+    judged = SimpleNamespace(canaries=[Judged(reading, (), "") for reading in grades])
+    assert "gave 1 of 2 worthless" in [*canary_notes(judged)][0]
+    assert "gave 1 of 2 worthless" in [*distrust_caveats(judged)][0].text
