@@ -189,7 +189,7 @@ def error_in(event: Mapping[str, Any]) -> object:
     if event.get("object") == "error" or event.get("type") == "error":
         return event
     if "choices" not in event:
-        has_error_field = any(event.get(field) for field in _ERROR_FIELDS)
+        has_error_field = any(_filled_error(event.get(field)) for field in _ERROR_FIELDS)
         return event if has_error_field or status_in(event) else None
     return _error_in_choices(event["choices"])
 

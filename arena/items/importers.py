@@ -148,9 +148,8 @@ class ItemImporter:
                 family=None if file.path.name == ITEMS_FILE else name,
             )
             drafts += self._read_rows(file.path, records, "items", read_row)
-        return ImportReport(
-            self.ingest.add_items(name, kind, drafts), unread=unread_columns(columns)
-        )
+        changes = self.ingest.add_items(name, kind, drafts)
+        return ImportReport(changes, unread=unread_columns(columns))
 
     def import_visit_bench(self, file: Path, name: str, fetch: bool = False) -> ImportReport:
         """Imports one of VisIT-Bench's files, single- or multi-image, or `metadata.csv`; with `fetch` also its images.
@@ -383,7 +382,8 @@ class _KnownItems:
         self._by_key = {item.key: item.id for item in known}
         self._by_names: dict[tuple[str, tuple[str, ...]], int | None] = {}
         for item in known:
-            names = (folded(item.instruction), tuple(map(same_name, item.image_names)))
+            files = tuple(same_name(last_part(name)) for name in item.image_names)
+            names = (folded(item.instruction), files)
             is_ambiguous = names in self._by_names
             self._by_names[names] = None if is_ambiguous else item.id
 

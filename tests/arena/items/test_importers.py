@@ -824,6 +824,15 @@ def test_a_picture_without_a_licence_in_a_list_has_none():
 
 
 @on_sqlite
+def test_answers_find_an_item_whose_file_has_a_percent_sign_in_its_name(bench):
+    bench.picture("a%20b.png", "blue")
+    bench.importer.import_folder(bench.items({"images": ["a%20b.png"]}), "mine")
+    rows = ["What?", "a%20b.png", "x"], ["What?", "a b.png", "x"]
+    file = bench.csv("p.csv", ["instruction", "image", "m1 prediction"], *rows)
+    assert bench.importer.import_answers(file).left_out == 0
+
+
+@on_sqlite
 def test_answers_of_a_model_without_a_name_are_refused(bench):
     file = bench.csv("p.csv", ["instruction", "image", "  prediction"], ["What?", "red.png", "x"])
     with pytest.raises(RowsError, match='It needs one column "<model name> prediction"'):
