@@ -51,14 +51,15 @@ def fill(data: Path) -> Mapping[str, tuple[str, str]]:
     database = Database(f"sqlite:///{data / 'arena.db'}")
     coin = random.Random(3)
     bank = ItemBank(database)
+    # The ids of models count from 1.
     names = {place: model.name for place, model in enumerate(bank.models(), 1)}
     items = [item for item in bank.bank().items.values() if len(item.contestants) > 1]
     votes = []
     for _ in range(VOTES):
         item = coin.choice(items)
         pair = sorted(coin.sample([names[contestant.model] for contestant in item.contestants], 2))
-        better = pair if coin.random() < 0.7 else pair[::-1]
-        votes.append(Planted(item.id, *better, left=coin.random() < 0.5))
+        winner, loser = pair if coin.random() < 0.7 else pair[::-1]
+        votes.append(Planted(item.id, winner, loser, left=coin.random() < 0.5))
     plant(database, votes)
     job = Jobs(database).add_done("somebody", mmt_report(TITLE, 0.6))
     database.close()

@@ -59,15 +59,16 @@ def table(spec: Spec) -> bytes:
 
 
 def seconds(path: Path, benchmark: str) -> float:
-    """Returns the CPU seconds of reading a file and making its reports and tables under two protocols."""
+    """Returns the CPU seconds of a report and its tables: a mean of two protocols, for which the file is read once."""
     start = time.process_time()
     opened = open_upload(path, benchmark=benchmark)
     assert opened
-    for protocol in [*opened.benchmark.protocols.values()][:2]:
+    protocols = [*opened.benchmark.protocols.values()][:2]
+    for protocol in protocols:
         report = opened.report(protocol)
         opened.benchmark.sheets(report)
         opened.benchmark.sentence(report)
-    return time.process_time() - start
+    return (time.process_time() - start) / len(protocols)
 
 
 def main() -> int:
@@ -79,7 +80,7 @@ def main() -> int:
                 continue
             path = Path(folder) / f"{benchmark.key}.csv"
             path.write_bytes(table(benchmark.spec))
-            took = seconds(path, benchmark.key) / 2
+            took = seconds(path, benchmark.key)
             slow += took > TARGET
             print(f"{benchmark.key:16} {took:5.2f} s{'  over the target' if took > TARGET else ''}")
     return int(slow > 0)

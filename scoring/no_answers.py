@@ -21,7 +21,7 @@ def unscored_because(reason: str) -> str:
 
 
 def reason_for(answer: Answer, references: Iterable[str] = ()) -> str:
-    """The reason for a prediction without its reasoning, as `no_answer` gives it."""
+    """The reason as in `no_answer`, for a prediction whose reasoning has been cut off."""
     reason = failure(answer)
     if reason is None:
         return ""

@@ -142,6 +142,7 @@ def open_upload(
     start = next(first_records, None)
     if start is None:
         raise NoAnswersError(_NO_ROWS, label)
+    # A table is known by its first row, so that it isn't opened again here.
     toolkit = toolkit_of_grades(chain([start], file_records()))
     result_problem = result_file_problem(start, label, toolkit)
     first_cells = plain_sample(start)
@@ -322,9 +323,10 @@ def first_row(
 
 
 def flat_record(record: Record, names: ColumnNames = USUAL_NAMES) -> Record:
-    """Member of a JSON object as a row: its key is the id, and a plain value the answer, by these `names`.
+    """Record as a row, with the id and the answer of a JSON object's member in the columns of `names`.
 
-    lmms-eval's submissions are a list of objects with one such member each. Other records are read as `sample` does.
+    A member's id is its key, unless it has that column itself; its answer is its value, if that is plain. lmms-eval's
+    submissions are a list of objects with one such member each. Other records are read as `plain_sample` does.
     """
     values = record.values
     if len(values) == 1:

@@ -77,7 +77,7 @@ class Dashboard:
     campaigns: tuple[CampaignStanding, ...]
     projects: tuple[ProjectStanding, ...]
     links: Mapping[str, str]
-    """The path and query of each campaign's link, for campaigns with a common link."""
+    """The path and query of the link of each campaign and project that has a common link."""
     disk_bytes: int
     """The size of the data folder's disk, as this server sees it."""
     free_bytes: int
@@ -127,7 +127,9 @@ class DashboardService:
         live_models = len(self.live_models.usable)
         with self.database.read() as connection:
             official = official_board(connection, counted)
-            flags = raised_flags(connection, counted if official == "counted" else CountSettings())
+            # Without values, the settings count everyone.
+            official_settings = counted if official == "counted" else CountSettings()
+            flags = raised_flags(connection, official_settings)
             return Dashboard(
                 checklist=checklist(self.settings, connection, live_models),
                 live_models=live_models,

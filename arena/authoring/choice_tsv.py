@@ -16,6 +16,7 @@ CHOICE_COLUMNS = (
     *("index", "question", "hint", *LETTERS, "answer", "category", "l2-category", "split"),
     *("source", "comment", "text_only", "image"),
 )
+"""The columns of the table; `hint` stays empty."""
 TEXT_ONLY = {True: "right", False: "wrong", None: ""}
 """The text-only model's result as a word for tables; None: it wasn't asked, or named no option."""
 
@@ -47,5 +48,6 @@ def choice_row(draft: Draft, picture: Path, spec: ProjectSpec, keys: bool) -> di
 
 
 def _credit(credit: Credit, spec: ProjectSpec) -> str:
-    licence = spec.licence if credit.licence == "own" else credit.licence or ""
+    """Returns a picture's creator, licence and statement; an author's own picture has the project's licence."""
+    licence = spec.licence if credit.licence == "own" else (credit.licence or "")
     return ", ".join(filter(None, (credit.creator, licence, credit.statement)))

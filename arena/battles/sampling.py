@@ -22,6 +22,7 @@ from arena.settings import DemoBank, VoteLimits
 from arena.types import OWN_KINDS, Battle, Contestant, Item
 
 Pair = tuple[int, int]
+"""Two models by id, the lower one first."""
 Floats = npt.NDArray[np.floating]
 CHECK_SHARE = 0.1
 """The share of a voter's battles on check items, while there are new ones for the voter."""
@@ -155,9 +156,8 @@ class PairSampler:
         left = [item for item in wanted if item_counts[item.id] < self._limits.voter_item]
         grid = self._grid(wanted) if len(left) == len(wanted) else PairGrid(left)
         drawn = draw(grid, self._pair_votes, taken, self._coin, closed)
-        most_on_item = max(item_counts.values(), default=0)
-        is_limited = bool(closed) or most_on_item >= self._limits.voter_item
-        if drawn is None and wanted and is_limited:
+        # Without the limits, a battle may be left.
+        if drawn is None and draw(self._grid(wanted), self._pair_votes, taken, self._coin):
             raise LimitError(
                 "You've compared these items and models as often as one voter can. Thank you!"
             )

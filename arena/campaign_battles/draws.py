@@ -30,7 +30,8 @@ from arena.seats.task import SeatProgress
 from arena.types import Contestant, Item
 
 PAIR_SHARE = 0.1
-"""The largest share of a pair's votes that a worker may give, but always enough to fill a seat twice."""
+"""The largest share of a pair's votes that a worker may give; more where so few pairs are wanted that filling a seat
+twice takes more."""
 NEAR_THE_END = 200
 """The number of votes before the stop at which each draw begins to count the stored votes, since servers notice each
 other's votes late."""
@@ -52,9 +53,7 @@ def drawn_check(
     if not is_check_due(max(0, votes - progress.votes), left, _COIN):
         return None
     item = _COIN.choice(new_checks)
-    return _sided(item.id, item.contestants[0], item.contestants[1], 1.0)._replace(
-        kind=CHECK, probability=None
-    )
+    return _sided(item.id, item.contestants[0], item.contestants[1], None)._replace(kind=CHECK)
 
 
 def drawn_battle(
@@ -84,7 +83,8 @@ def drawn_battle(
             answers = layout.answers[choice.item]
             return _sided(item.id, answers[battle.low], answers[battle.high], choice.probability)
         state.fill(place)
-        served.lacks_votes[place] = False  # `served` may be a copy.
+        # `fill` marks the state's mask, of which `served` has a copy once the worker has judged a tuple.
+        served.lacks_votes[place] = False
     return None
 
 
@@ -144,9 +144,10 @@ def _open_to_worker(
     lacks_votes = served.lacks_votes.copy()
     pairs, items = np.array(places).T
     lacks_votes[pairs, items] = False
-    pair_count = len(lacks_votes)
-    times_judged = np.bincount(pairs, minlength=pair_count)
-    most = np.maximum(PAIR_SHARE * layout.wanted.sum(1), ceil(2 * spec.seat.votes / pair_count))
+    times_judged = np.bincount(pairs, minlength=len(lacks_votes))
+    wanted_by_pair = layout.wanted.sum(1)
+    wanted_pairs = max(1, np.count_nonzero(wanted_by_pair))
+    most = np.maximum(PAIR_SHARE * wanted_by_pair, ceil(2 * spec.seat.votes / wanted_pairs))
     lacks_votes[times_judged >= most] = False
     return replace(served, lacks_votes=lacks_votes)
 
@@ -163,13 +164,14 @@ def _assigned_tuples(layout: Layout, battles: Sequence[ItemPair]) -> list[Assign
     assigned = []
     for battle in battles:
         if layout.place(battle) is not None:
-            codes = (layout.model_code[battle.low], layout.model_code[battle.high])
-            low, high = sorted(codes)
+            # Codes are in the order of ids, so that the lower model has the lower code.
+            low = layout.model_code[battle.low]
+            high = layout.model_code[battle.high]
             assigned.append(Assignment(low, high, layout.item_code[battle.item], 0.0))
     return assigned
 
 
-def _sided(item: int, first: Contestant, second: Contestant, probability: float) -> Draw:
+def _sided(item: int, first: Contestant, second: Contestant, probability: float | None) -> Draw:
     """Returns a draw with both contestants on sides by lot."""
     sides = [first, second] if _COIN.random() < 0.5 else [second, first]
     a, b = sides

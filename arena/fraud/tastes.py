@@ -74,6 +74,8 @@ class Mixture(NamedTuple):
         """Returns the share of each taste, then of lovers and of haters."""
         honest = np.exp(-(((_TASTES - self.centre) / self.width) ** 2) / 2)
         honest *= (1 - self.lovers - self.haters) / honest.sum()
+        # Far from the centre the shares round to 0; a voter who fits these alone would have the likelihood 0, which has
+        # no logarithm.
         return np.append(honest + 1e-100, [self.lovers, self.haters])
 
 
@@ -104,18 +106,19 @@ def voters_of(choices: VoterChoices, model: int, strengths: Floats) -> ModelVote
     meetings, meeting = np.unique(met.voter * len(strengths) + opponent, return_inverse=True)
     won = np.bincount(meeting, is_won).astype(np.int64)
     lost = np.bincount(meeting, ~is_won).astype(np.int64)
-    # The odds of all voters together are nearer to even than those of a single voter.
+    # The odds of all voters together are nearer to even than those of a single voter, by about
+    # sqrt(1 + pi / 8 * variance) (MacKay 1992). The variance is that of tastes for two models.
     odds = strengths[model] - strengths[meetings % len(strengths)]
     odds = np.round(odds * np.sqrt(1 + np.pi * _WIDTH**2 / 4) / _ODDS_STEP)
     voter, start = np.unique(meetings // len(strengths), return_index=True)
+    # A meeting's score: its rounded odds, and the choices won and lost. `score` has its place among the distinct ones.
     scores, score = _distinct_rows(np.column_stack([odds.astype(np.int64), won, lost]))
     parts = np.array_split(scores, 1 + len(scores) // _AT_ONCE)
     logs = np.vstack([_log_likelihoods(part) for part in parts])
     kind, example = _kinds(score, start)
     end = np.append(start[1:], len(score))
-    sums = np.array(
-        [logs[score[start[place] : end[place]]].sum(axis=0) for place in example.tolist()]
-    )
+    scores_of_kinds = [score[start[place] : end[place]] for place in example.tolist()]
+    sums = np.array([logs[kind_scores].sum(axis=0) for kind_scores in scores_of_kinds])
     voters = ModelVoters(
         voter=voter,
         choices=np.add.reduceat(won + lost, start),
@@ -205,10 +208,11 @@ def _prior_log(mixture: Mixture, extremes: _Extremes, usual_width: float) -> flo
     """Returns the prior's log likelihood: tastes as wide as for other models, few lovers and haters."""
     if extremes is _Extremes.NONE:
         return 0.0
-    narrower = usual_width / mixture.width
-    fewer = min(mixture.lovers, mixture.haters)
-    of_width = np.log(narrower) - narrower**2 / 2
-    return float(_WIDTH_WEIGHT * of_width + _SHARE_WEIGHT * (_USUAL_SHARE * np.log(fewer) - fewer))
+    width_ratio = usual_width / mixture.width
+    width_log = np.log(width_ratio) - width_ratio**2 / 2
+    smaller_share = min(mixture.lovers, mixture.haters)
+    share_log = _USUAL_SHARE * np.log(smaller_share) - smaller_share
+    return float(_WIDTH_WEIGHT * width_log + _SHARE_WEIGHT * share_log)
 
 
 def _likeliest_mixture(expected: Floats, extremes: _Extremes, usual_width: float) -> Mixture:
@@ -221,9 +225,12 @@ def _likeliest_mixture(expected: Floats, extremes: _Extremes, usual_width: float
     squares = honest @ (_TASTES - centre) ** 2 + weight * usual_width**2
     width = np.sqrt(squares / (honest.sum() + weight)).clip(_NARROWEST, _WIDEST)
     if extremes is _Extremes.EVEN:
+        # One share for both sides, each of them with the prior's voters.
         share = (extreme.sum() + 2 * _USUAL_SHARE * _SHARE_WEIGHT) / (2 * (voters + _SHARE_WEIGHT))
         shares = np.array([share, share])
     else:
-        fewer = (extreme.min() + _USUAL_SHARE * _SHARE_WEIGHT) / (voters + _SHARE_WEIGHT)
-        shares = np.maximum(extreme / voters, fewer if extremes is _Extremes.UNEVEN else 0.0)
+        # The prior is about the smaller share; the larger one may be a crowd's.
+        smaller_share = (extreme.min() + _USUAL_SHARE * _SHARE_WEIGHT) / (voters + _SHARE_WEIGHT)
+        least_share = smaller_share if extremes is _Extremes.UNEVEN else 0.0
+        shares = np.maximum(extreme / voters, least_share)
     return Mixture(float(centre), float(width), float(shares[0]), float(shares[1]))

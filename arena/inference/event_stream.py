@@ -35,9 +35,9 @@ DONE: Mapping[str, Any] = {"done": True}
 async def events(
     response: httpx2.Response, wait_turn: Callable[[], Awaitable[None]]
 ) -> AsyncGenerator[Mapping[str, Any], None]:
-    """Yields the events of a reply, bounded, to its end or DONE; `wait_turn` is awaited before each.
+    """Yields the events of a reply, bounded, to its end or DONE; `wait_turn` is awaited before each of a stream.
 
-    Raises Trouble, and ValueError for data that are not JSON.
+    Raises Trouble, ValueError for data that are not JSON, and TypeError for JSON that is no object.
     """
     chunks = response.aiter_raw()
     # Some servers send a stream or a whole reply with another content type.
@@ -46,6 +46,7 @@ async def events(
         if not body.startswith((*_FIELD_STARTS, b"{", b"[")):
             words = "the server answered with a page instead of a stream of events"
             raise Trouble("bad reply", words)
+        # More objects, each at the start of a line, are a stream.
         if body.startswith((b"{", b"[")) and b"\n{" not in body:
             yield _event(body)
             yield DONE
@@ -64,7 +65,7 @@ async def _one_chunk(body: bytes) -> AsyncGenerator[bytes, None]:
 
 
 async def _stream_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Mapping[str, Any], None]:
-    """Yields the events of a stream. Raises Trouble, and ValueError for data that are not JSON."""
+    """Yields the events of a stream. Raises as `events`."""
     lines = _Lines()
     event_lines = _EventLines()
     async for chunk in chunks:
@@ -128,12 +129,12 @@ class _EventLines:
         self._event_name = ""
 
     def add(self, line: bytes) -> Iterator[Mapping[str, Any]]:
-        """Yields the event that a line completes, if any. Raises Trouble, and ValueError for data that are not JSON."""
+        """Yields the event that a line completes, if any. Raises as `events`."""
         if not line:
             yield from self._end_event()
             self._event_name = ""
         elif line.startswith(b"event:"):
-            self._event_name = line[6:50].strip().decode("utf-8", "replace")
+            self._event_name = line.removeprefix(b"event:")[:44].strip().decode("utf-8", "replace")
         elif line.startswith((b"data:", b"{")):
             yield from self._add_data(line.removeprefix(b"data:").strip())
 
@@ -188,7 +189,7 @@ def error_in(event: Mapping[str, Any]) -> object:
     if event.get("object") == "error" or event.get("type") == "error":
         return event
     if "choices" not in event:
-        has_error_field = any(event.get(field) for field in _ERROR_FIELDS)
+        has_error_field = any(_filled_error(event.get(field)) for field in _ERROR_FIELDS)
         return event if has_error_field or status_in(event) else None
     return _error_in_choices(event["choices"])
 
@@ -209,8 +210,9 @@ def status_in(error: object) -> int | None:
 
 def _filled_error(error: object) -> object:
     """Returns an error if it has a text or a code, at any depth; None for an empty one."""
-    if isinstance(error, dict):
-        return error if any(_filled_error(value) for value in error.values()) else None
+    if isinstance(error, dict | list):
+        parts = error.values() if isinstance(error, dict) else error
+        return error if any(map(_filled_error, parts)) else None
     if isinstance(error, str):
         return error.strip() or None
     return error or None

@@ -28,7 +28,7 @@ def items_with_pictures(*columns) -> Select:
 
 
 class Alike:
-    """Codes of items, which have to come in the order of their ids: the id of the first alike item."""
+    """Codes of items: the code of an item is the id of the first alike item. Items have to come in the order of ids."""
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
@@ -39,6 +39,7 @@ class Alike:
         if row.look or not row.picture:
             keys.append(item_key(bare(row.instruction), [row.look or ""]))
         known = [self._codes[key] for key in keys if key in self._codes]
+        # The picture's code comes first, since a picture's items are one case whatever their words are alike to.
         code = known[0] if known else row.id
         for key in keys:
             self._codes.setdefault(key, code)

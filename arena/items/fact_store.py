@@ -107,7 +107,7 @@ class FactStore:
             return _facts_by_name(connection, MODEL.c.name)
 
     def replace_stated(self, stated: Mapping[str, StatedFacts]) -> None:
-        """Replaces an operator's facts about these models, by name; links to the Hub stay.
+        """Replaces an operator's facts about these models, by name; a link to the Hub stays if no other is stated.
 
         Raises FactError for a model that is not here.
         """
@@ -135,7 +135,8 @@ class FactStore:
     ) -> None:
         """Replaces the facts of a source by those stated, by the model's name, unless they are the same.
 
-        With a `day`, facts that were read on another day are written again.
+        Facts about models that aren't in the bank are left out. With a `day`, facts that were read on another day are
+        written again.
         """
         is_of_source = MODEL_FACT.c.source == source
         with self._database.read() as connection:

@@ -7,11 +7,11 @@ import ast
 import contextlib
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, TypeGuard, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from arena.io.data_urls import data_url_content, is_data_url, shown_name
@@ -52,16 +52,19 @@ _CAPTIONS = (
     "visual",
 )
 _REFERENCES = ("gpt4_prediction", "output_human_annotated", "reference_output")
-"""_IMAGES, _CAPTIONS, _REFERENCES: column names in VisIT-Bench's files; the first that exists counts."""
+"""_IMAGES, _CAPTIONS, _REFERENCES: column names in VisIT-Bench's files; the first that a row fills counts."""
 _CREDITS = ("attribution", "creator", "author", "photographer", "credit", "artist", "owner")
 _LICENCES = ("license", "licence", "license_name", "rights", "license_url")
 _LONGEST_RIGHTS = 20_000
 """Most characters of a cell of `public_images_metadata` that is read."""
+_PYTHON_WORDS = {"null": "None", "NaN": "None", "nan": "None", "true": "True", "false": "False"}
+_STRING_OR_WORD = re.compile(r"""'(?:[^'\\]|\\.)*+'?|"(?:[^"\\]|\\.)*+"?|\b[A-Za-z]++\b""")
+"""_PYTHON_WORDS, _STRING_OR_WORD: to read a cell of JSON or of Python as Python's; words in strings stay."""
 _LIST_START = re.compile(r'\s*+\[\s*+(?:"|null\b|\])')
-_STRING_OR_NULL = re.compile(r"""("(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)|\b(?:null|NaN|nan)\b""")
-
-_PARAMETERS = re.compile(r"[?#]")
+"""The beginning of captions in a JSON list; a plain caption may begin with a bracket too, as in "[A] dog"."""
 _STRING_OR_NAN = re.compile(r'("(?:[^"\\]|\\.)*+"?)|\bNaN\b')
+_PARAMETERS = re.compile(r"[?#]")
+"""The beginning of a URL's query or fragment."""
 
 T = TypeVar("T")
 Progress = Callable[[Iterable[T], str], Iterable[T]]
@@ -126,13 +129,17 @@ class ItemImporter:
         """
         stored = self.items.kept_pictures()
         drafts: list[ItemDraft] = []
-        columns: list[str] = []
+        columns: dict[str, None] = {}
+
+        def with_columns_noted(records: Iterable[Record]) -> Iterator[Record]:
+            for record in records:
+                columns.update(dict.fromkeys(record.values))
+                yield record
+
         for file in read_folder(folder):
-            records = file.records
+            records: Iterable[Record] = with_columns_noted(file.records)
             if file.path.suffix != ".parquet":  # Files with embedded pictures are read row by row.
                 records = list(records)
-                for record in records:
-                    columns += [column for column in record.values if column not in columns]
             read_row = partial(
                 self._folder_draft,
                 folder=file.names_from,
@@ -141,16 +148,15 @@ class ItemImporter:
                 family=None if file.path.name == ITEMS_FILE else name,
             )
             drafts += self._read_rows(file.path, records, "items", read_row)
-        return ImportReport(
-            self.ingest.add_items(name, kind, drafts), unread=unread_columns(columns)
-        )
+        changes = self.ingest.add_items(name, kind, drafts)
+        return ImportReport(changes, unread=unread_columns(columns))
 
     def import_visit_bench(self, file: Path, name: str, fetch: bool = False) -> ImportReport:
         """Imports one of VisIT-Bench's files, single- or multi-image, or `metadata.csv`; with `fetch` also its images.
 
-        The reference is `gpt4_prediction` if `human_ratings_gpt4_correct` is true, else `output_human_annotated`, else
-        `reference_output`. Instances rated incorrect are left out, as in the paper (section 3). A `reference_output`
-        beside another reference is the answer of the contestant "dataset answer".
+        The reference is the first of `gpt4_prediction`, `output_human_annotated` and `reference_output` that a row
+        fills. Instances whose `human_ratings_gpt4_correct` is false are left out, as in the paper (section 3). A
+        `reference_output` beside another reference is the answer of the contestant "dataset answer".
         """
         records = list(read_records(file, COMMAND_LINE))
         stored = self.items.kept_pictures()
@@ -216,7 +222,7 @@ class ItemImporter:
                     break
         if wrong:
             first, *others = wrong
-            problems = [first.problem, *map(str, others)]
+            problems = [first.problem, *map(str, others)]  # The error has the place of the first.
             if len(wrong) == MOST_NAMED:
                 problems.append("later rows weren't checked")
             problem = "; ".join(text.removesuffix(".") for text in problems)
@@ -376,7 +382,8 @@ class _KnownItems:
         self._by_key = {item.key: item.id for item in known}
         self._by_names: dict[tuple[str, tuple[str, ...]], int | None] = {}
         for item in known:
-            names = (folded(item.instruction), tuple(map(same_name, item.image_names)))
+            files = tuple(same_name(last_part(name)) for name in item.image_names)
+            names = (folded(item.instruction), files)
             is_ambiguous = names in self._by_names
             self._by_names[names] = None if is_ambiguous else item.id
 
@@ -412,7 +419,9 @@ def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> 
         raise RowsError("has no rows", file.name)
     columns = list(records[0].values)
     answer_columns = [
-        column for column in columns if column.endswith(PREDICTION) and column != PREDICTION
+        column
+        for column in columns
+        if column.endswith(PREDICTION) and column.removesuffix(PREDICTION).strip()
     ]
     if model is not None:
         model = model.strip()
@@ -469,7 +478,7 @@ def credit_line(credit: Mapping[str, JSON]) -> str:
 
 
 def _listed_rights(row: Row, count: int) -> list[Rights]:
-    """Returns the rights in each image in `credits`, a list of objects."""
+    """Returns the rights in each image, from `credits`, a list of objects."""
     cell: Any = row["credits"]
     is_list = isinstance(cell, list) and len(cell) == count
     if not is_list or not all(isinstance(entry, dict) for entry in cell):
@@ -478,7 +487,7 @@ def _listed_rights(row: Row, count: int) -> list[Rights]:
 
 
 def _row_rights(row: Row, count: int) -> list[Rights]:
-    """Returns the rights in each image in `credit` and `licence`: a text for all, or one an image."""
+    """Returns the rights in each image, from `credit` and `licence`: a text for all, or one an image."""
     image_credits = _text_of_each(row, "credit", count)
     licences = _text_of_each(row, "licence", count)
     return list(map(Rights, image_credits, licences))
@@ -494,7 +503,7 @@ def _text_of_each(row: Row, column: str, count: int) -> list[str]:
             f"has {len(cell)} texts for {count} images. Give one text, or one per image",
             column=column,
         )
-    return [str(text) for text in cell]
+    return [str(text or "") for text in cell]
 
 
 def _with_captions(
@@ -508,10 +517,7 @@ def _with_captions(
 
 
 def captions_in(row: Row, count: int) -> list[str]:
-    """Returns an instance's captions, one an image, from any of the columns that its authors used; "" without.
-
-    Raises RowsError.
-    """
+    """Returns an instance's captions, one an image, from any of the authors' columns, or blanks. Raises RowsError."""
     columns = [name for name in _CAPTIONS if row.get(name)]
     if not columns:
         return [""] * count
@@ -529,13 +535,13 @@ def captions_in(row: Row, count: int) -> list[str]:
 
 
 def _visit_rights(row: Row, count: int) -> list[Rights]:
-    """Returns the rights in each image in `public_images_metadata`.
+    """Returns the rights in each image, from `public_images_metadata`.
 
     The cell is an object for all images, or has one object an image, in a list or by name.
     """
     metadata: Any = row.get("public_images_metadata")
     if isinstance(metadata, str) and len(metadata) <= _LONGEST_RIGHTS:
-        literal = _STRING_OR_NULL.sub(lambda match: match[1] or "None", metadata)
+        literal = _STRING_OR_WORD.sub(lambda word: _PYTHON_WORDS.get(word[0], word[0]), metadata)
         with contextlib.suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             metadata = ast.literal_eval(literal)
     if isinstance(metadata, dict) and len(metadata) == count:
@@ -553,16 +559,13 @@ def _field_text(entry: Any, names: Iterable[str]) -> str:
     """Returns the first of these fields with a text, on one line; the case of field names doesn't matter."""
     if not isinstance(entry, dict):
         return ""
-    texts = {str(name).lower(): text for name, text in entry.items() if _is_storable(text)}
-    for name in names:
-        if texts.get(name):
-            return " ".join(texts[name].split())[:500]
-    return ""
-
-
-def _is_storable(text: object) -> TypeGuard[str]:
-    """Returns whether it is a text that a database can store; unlike a file, a literal may have other signs."""
-    return isinstance(text, str) and "\0" not in text and text.isprintable()
+    texts: dict[str, str] = {}
+    for name, value in entry.items():
+        text = " ".join(value.split()) if isinstance(value, str) else ""
+        # A literal may have signs that no file has, and no database stores, such as an escaped zero byte.
+        if text and text.isprintable():
+            texts[str(name).lower()] = text[:500]
+    return next((texts[name] for name in names if name in texts), "")
 
 
 def _answers(row: Row) -> dict[str, str]:

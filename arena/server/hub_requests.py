@@ -61,7 +61,8 @@ _PASSING_ERRORS = (
     LookupError,
     JSONDecodeError,
 )
-"""Errors after which another attempt may succeed."""
+"""Errors after which another attempt may succeed. The Hub's library raises RuntimeError for a file that it couldn't
+upload, and LookupError for a reply that lacks a field."""
 
 
 class _Client(httpx2.Client):
@@ -95,11 +96,11 @@ def status_of(error: object) -> int | None:
 def may_have_committed(error: BaseException | None) -> bool:
     """Whether the Hub may have made a commit in spite of this error, because only its response was lost."""
     while error is not None:
-        if isinstance(error, HubError):  # Other requests than commits end so, after all attempts.
+        if isinstance(error, HubError):  # Only other requests than commits raise it.
             return False
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
             return False
-        if isinstance(error, _Fault):  # Only commits end so.
+        if isinstance(error, _Fault):  # Only commits raise it.
             return True
         if isinstance(error, httpx2.TransportError) and "/commit/" in _path_of(error):
             return True

@@ -73,7 +73,7 @@ class ResultsAddress(NamedTuple):
         return int(before) if is_number else None
 
     def choose(self, overview: Overview) -> BoardSelection | None:
-        """Returns the board of the address, or the nearest one."""
+        """Returns the board of the address, or the nearest one; None if there is no board."""
         fields = {name: self.fields[name] for name in _BOARD_FIELDS if name in self.fields}
         for left_out in _LEFT_OUT:
             valid = {name: value for name, value in fields.items() if name not in left_out}
@@ -84,12 +84,12 @@ class ResultsAddress(NamedTuple):
     def ignored(self, choice: BoardSelection) -> Sequence[str]:
         """Returns the fields of the address, as `name=value`, that the chosen board doesn't have."""
         used = {
-            # Where there is only one board, it is that of everyone's votes.
+            # Where there is a single board, it has everyone's votes, so that `votes=everyone` fits it.
             "votes": "everyone",
             **board_query(choice),
             **self.filter.query,
             "plot": self.plot,
-            "before": str(self.before or ""),
+            "before": "" if self.before is None else self.fields["before"],
         }
         return [
             f"{name}={value}"[:60]

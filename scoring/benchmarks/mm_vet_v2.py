@@ -22,7 +22,7 @@ MM_VET_V2_FILE = "mm-vet-v2.json"
 QUESTIONS = 517
 _ID = re.compile(r"v2_\d{1,9}", re.ASCII)
 _PICTURES = (".jpg", "jpeg", ".png")
-"""Suffixes by which the authors' script recognizes the name of a picture in a question."""
+"""Suffixes by which the authors' script recognizes the name of a picture in a question; it has "jpeg" without a dot."""
 
 
 def load_mm_vet_v2(path: Path | None) -> QuestionSet:

@@ -165,14 +165,14 @@ class UploadStore:
         """Deletes all expired uploads, and the owner's if an owner is given."""
         expired_before = time.time() - self.seconds
         owners_code = owner_code(owner) if owner is not None else None
-        for upload in self._stored_uploads():
+        for upload in self._held_uploads():
             if upload.since < expired_before or upload.owner == owners_code:
                 self.discard(upload)
         for metadata_path in self.folder.glob(f"*{_METADATA_SUFFIX}"):
             with suppress(FileNotFoundError):
-                if (
-                    metadata_path.stat().st_mtime < expired_before
-                ):  # its file went while it was written
+                # It belongs to no upload here if the upload's files were deleted while it was written.
+                is_expired = metadata_path.stat().st_mtime < expired_before
+                if is_expired:
                     metadata_path.unlink()
 
     def _new_file(self, upload: StoredUpload, name: str) -> UploadedFile:
@@ -242,15 +242,15 @@ class UploadStore:
         """Returns the upload of a metadata file; None if a crash or another release left a different form."""
         try:
             record = json.loads(metadata_path.read_text("utf-8"))
-            paths_and_names = record["files"]
-        except (OSError, ValueError, KeyError):
+            files = tuple(
+                UploadedFile(self.folder / Path(path).name, name) for path, name in record["files"]
+            )
+            upload = StoredUpload(**record | {"files": files})
+        except (OSError, ValueError, KeyError, TypeError):
             return None
-        files = [
-            UploadedFile(self.folder / Path(path).name, name) for path, name in paths_and_names
-        ]
-        return StoredUpload(**record | {"files": tuple(files)})
+        return upload if files else None
 
-    def _stored_uploads(self) -> list["_HeldUpload"]:
+    def _held_uploads(self) -> list["_HeldUpload"]:
         """Returns the uploads in the folder, the oldest first; another server may delete some meanwhile."""
         uploads: dict[str, _HeldUpload] = {}
         with os.scandir(self.folder) as entries:
@@ -277,7 +277,7 @@ class UploadStore:
                             files=upload.files + known.files,
                         )
                     uploads[token] = upload
-        return sorted(uploads.values())
+        return sorted(uploads.values())  # By `since`, their first field.
 
     def make_room(self, upload: StoredUpload, size: int) -> None:
         """Deletes the oldest uploads of the network that holds most until `size` bytes of this one fit.
@@ -285,7 +285,8 @@ class UploadStore:
         Raises UploadStoreError if that is the uploader's own network, or if it has used up its quarter.
         """
         network = owner_code(upload.network or upload.token)
-        others = [other for other in self._stored_uploads() if other.token != upload.token]
+        others = [other for other in self._held_uploads() if other.token != upload.token]
+        # A network may always hold one upload of the largest size.
         self._discard_oldest(
             others,
             weigh=lambda other: other.size,
@@ -316,13 +317,16 @@ class UploadStore:
         weights = Counter({network: own})
         for other in others:
             weights[other.network] += weigh(other)
-        while weights[network] > most_of_network or weights.total() > most:
+        refusal = UploadStoreError(
+            "Too many files are waiting to be checked. Try again in a few minutes."
+        )
+        if weights[network] > most_of_network:
+            raise refusal
+        while weights.total() > most:
             # of equal networks the uploader's comes last
             heaviest = max(weights, key=lambda code: (weights[code], code != network))
-            if heaviest == network or weights[network] > most_of_network:
-                raise UploadStoreError(
-                    "Too many files are waiting to be checked. Try again in a few minutes."
-                )
+            if heaviest == network:
+                raise refusal
             oldest = next(other for other in others if other.network == heaviest)
             others.remove(oldest)
             self.discard(oldest)

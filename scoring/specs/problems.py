@@ -68,8 +68,8 @@ def spec_problems(
 ) -> list[SpecProblem]:
     """Returns pydantic's errors about the part of a spec at `place` as problems.
 
-    `known` are the names of fields that the part may have. A member of it may have the same, or those that `below` has
-    for the member's name.
+    For unknown fields: `known` are the names of those that the part may have, and `below` of those that its members may
+    have, by the member's name. A member that `below` lacks may have the part's.
     """
     problems = []
     for detail in error.errors(include_url=False):
@@ -115,6 +115,7 @@ def _problem(detail: Any, place: str, known: Iterable[str]) -> SpecProblem:
         return SpecProblem(_join_place(place, *above), text)
     sentence = _SENTENCES.get(kind)
     if sentence is None:
+        # After a comma, pydantic says why it couldn't read the value.
         expected = detail["msg"].replace("Input should be", "It must be").split(",")[0]
         text = f"This is {value}. {expected[:200]}."
     else:

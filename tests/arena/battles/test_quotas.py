@@ -11,7 +11,7 @@ from sqlalchemy import delete, select, update
 from starlette.datastructures import Headers
 
 from arena.battles.quotas import NETWORK_DAY, NETWORK_KEY, LimitError, Networks, Quotas
-from arena.battles.sampling import BattleRequest, PairSampler
+from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
 from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE, VOTER_NETWORK
 from arena.battles.vote_table import VoteTable
@@ -269,6 +269,15 @@ def test_a_pair_of_models_is_served_to_a_voter_so_often(arena):
     with pytest.raises(LimitError, match="as often as one voter can."):
         arena.serve_battle("anna")
     arena.serve_battle("ben")
+
+
+@limited(voter_item=3)
+def test_a_voter_who_has_seen_everything_reads_that_and_of_no_limit(arena):
+    asked_for = BattleRequest(item=arena.sampler.shown_items()[0].key)
+    for _ in range(3):  # Three models make three pairs.
+        arena.vote("anna", asked_for=asked_for)
+    voter = arena.store.voter("anna")
+    assert arena.sampler.next_battle(voter, asked_for) is NoBattle.ALL_SEEN
 
 
 @limited(voter_pair=2)

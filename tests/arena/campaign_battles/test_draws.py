@@ -3,17 +3,23 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, suppress
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from sqlalchemy import select
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
+from arena.battles.store import ItemPair
 from arena.battles.tables import BATTLE
+from arena.campaign_battles.draws import _open_to_worker
+from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.votes import collect_votes
 from arena.database import Database, now
 from arena.fraud.flags import VOTER_FLAG
 from arena.items.ingest import Ingest
+from arena.ratings.assignment import Served
 from arena.seats.campaigns import Campaign
 from arena.types import UNRELATED, Phase
 from tests.support.arenas import SINGLE, table_3
@@ -40,6 +46,19 @@ def designed(battles: Battles, design: str, **changes) -> Campaign:
 def served(database: Database) -> list:
     with database.read() as connection:
         return list(connection.execute(select(BATTLE).order_by(BATTLE.c.id)))
+
+
+def test_the_wanted_pairs_fill_a_seat_twice_however_many_others_there_are():
+    """Five models make ten pairs, of which the campaign wants one."""
+    wanted = np.zeros((10, 100), np.int32)
+    wanted[0] = 1
+    items: Any = tuple(SimpleNamespace(id=number) for number in range(100))
+    layout = Layout(tuple(range(5)), items, wanted)
+    served = Served(5, np.zeros_like(wanted), wanted > 0)
+    spec: Any = SimpleNamespace(seat=SimpleNamespace(votes=20))
+    for judged, left in ((39, 61), (40, 0)):
+        taken = frozenset(ItemPair(item, 0, 1) for item in range(judged))
+        assert _open_to_worker(served, layout, taken, spec).lacks_votes.sum() == left
 
 
 # As published

@@ -121,6 +121,8 @@ WHOLE = {"message": {"role": "assistant", "content": ANSWER}, "finish_reason": "
 ANSWERED: Mapping[str, Sequence[bytes]] = {
     "an empty error object": (event({"error": {}, "choices": [{"delta": {"content": ANSWER}}]}), STOP),
     "an empty error text": (event({"error": "", "choices": [{"delta": {"content": ANSWER}}]}), STOP),
+    "an empty detail": (event({"detail": " ", "errors": [""]}), delta(content=ANSWER), STOP),
+    "an empty error list": (event({"error": [""], "choices": [{"delta": {"content": ANSWER}}]}), STOP),
     "an error of empty fields": (
         event({"error": {"message": "", "code": None}, "choices": [{"delta": {"content": ANSWER}}]}),
         STOP,

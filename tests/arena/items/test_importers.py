@@ -15,7 +15,7 @@ from PIL import Image
 
 from arena.io.images import PictureStore
 from arena.io.tables import RowsError
-from arena.items.importers import ItemImporter, _visit_rights
+from arena.items.importers import ItemImporter, Rights, _row_rights, _visit_rights
 from arena.items.ingest import Changes, IngestError
 from arena.items.store import ItemBank
 from arena.server.change_log import ChangeLog
@@ -446,8 +446,10 @@ def test_a_single_image_column_of_a_parquet_file_is_read(bench, place, kind):
     cell = {"struct": struct, "bytes": data, "list": [struct]}[kind]
     path = bench.files / place
     path.parent.mkdir(exist_ok=True)
-    parquet.write_table(pyarrow.Table.from_pylist([{"image": cell, **ROW, "captions": None}]), path)
-    assert bench.importer.import_folder(bench.files, "mine").changes.items_new == 1
+    row = {"image": cell, **ROW, "captions": None, "split": "train"}
+    parquet.write_table(pyarrow.Table.from_pylist([row]), path)
+    report = bench.importer.import_folder(bench.files, "mine")
+    assert (report.changes.items_new, report.unread) == (1, ("split",))
     (item,) = bench.shown()
     assert item.key == item_key("What?", [hashlib.sha256(data).hexdigest()])
 
@@ -808,7 +810,30 @@ def test_every_name_that_the_authors_used_is_read(bench, columns, caption, refer
         ("{[1]: 2}", [("", "")] * 2),
         (r"{'creator': 'A\x00', 'license': '\ud800', 'rights': 'PD'}", [("", "PD")] * 2),
         ("{'creator': 7, 'author': 'A'}", [("A", "")] * 2),
+        (r"{'creator': 'A\nB\xa0C', 'license': 'by'}", [("A B C", "by")] * 2),
+        ('{"creator": "A", "shared": true, "edited": false}', [("A", "")] * 2),
     ],
 )
 def test_credit_and_licence_of_each_picture_are_read_as_written(told, found):
     assert _visit_rights({"public_images_metadata": told}, 2) == found
+
+
+def test_a_picture_without_a_licence_in_a_list_has_none():
+    row = {"credit": ["Ann", None], "licence": [None, "CC0"]}
+    assert _row_rights(row, 2) == [Rights("Ann", ""), Rights("", "CC0")]
+
+
+@on_sqlite
+def test_answers_find_an_item_whose_file_has_a_percent_sign_in_its_name(bench):
+    bench.picture("a%20b.png", "blue")
+    bench.importer.import_folder(bench.items({"images": ["a%20b.png"]}), "mine")
+    rows = ["What?", "a%20b.png", "x"], ["What?", "a b.png", "x"]
+    file = bench.csv("p.csv", ["instruction", "image", "m1 prediction"], *rows)
+    assert bench.importer.import_answers(file).left_out == 0
+
+
+@on_sqlite
+def test_answers_of_a_model_without_a_name_are_refused(bench):
+    file = bench.csv("p.csv", ["instruction", "image", "  prediction"], ["What?", "red.png", "x"])
+    with pytest.raises(RowsError, match='It needs one column "<model name> prediction"'):
+        bench.importer.import_answers(file)

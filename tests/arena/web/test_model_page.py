@@ -534,6 +534,8 @@ def test_what_of_an_address_no_board_has_is_said(pages):
         == []
     )
     assert said("/results/test") == ("test", "single", [])
+    for before in ("0", "5", "007"):
+        assert said(f"/model/alpha?before={before}")[2] == []
     assert said("/results/gone") == ("test", "single", ["source=gone"])
     for wrong in (
         *(

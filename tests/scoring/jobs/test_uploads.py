@@ -178,11 +178,22 @@ def test_what_a_zip_unpacks_to_counts_for_its_network(tmp_path):
     assert upload_store.find("me", first.token) == first
 
 
-def test_a_slip_of_an_earlier_release_is_no_file(upload_store, tmp_path):
+@pytest.mark.parametrize(
+    "slip",
+    [
+        '{"path": "x", "name": "a.csv"}',
+        "[]",
+        '{"files": []}',
+        '{"files": [["x"]]}',
+        '{"files": [["x", "a.csv"]], "token": "t", "owner": "o", "since": 0, "more": 1}',
+    ],
+)
+def test_a_slip_of_another_release_is_no_file(upload_store, tmp_path, slip):
     upload = receive(upload_store)
-    (tmp_path / "uploads" / f"{upload.token}.slip").write_text('{"path": "x", "name": "a.csv"}')
+    (tmp_path / "uploads" / f"{upload.token}.slip").write_text(slip)
     with pytest.raises(UploadStoreError, match="no longer here"):
         upload_store.find("me", upload.token)
+    assert upload_store.latest("me", upload.name) is None
 
 
 @pytest.mark.parametrize("name", ["out.pkl", "out", "out.json.exe", "", "out.html"])
