@@ -73,6 +73,8 @@ def test_a_project_is_made_of_its_file_and_its_price_is_told(admin):
         "writer drafts answers, and gift answers without pictures. The models file has no "
     )
     assert "no price for gift, so" in told[2] and "$" not in told[2]
+    both = TOML.replace('"streets"', '"both"\nmodel = "gift"\nblind_model = "gift"')
+    assert "no price for gift, so" in admin.summary(admin.make("ada", both.encode()))[2]
 
 
 @pytest.mark.parametrize(
