@@ -21,7 +21,8 @@ from scoring.visit_bench.matches import MatchReport
 from scoring.visit_bench.sealed import SealedReport
 
 Stop = Literal["text", "number", "hub"]
-"""text: no link, picture or text. number: the badge shows no number. hub: no file or pull request for the Hub."""
+"""text: nothing to share, no link, picture or text. number: the badge shows no number. hub: no file or pull request
+for the Hub."""
 MOST_UNSCORED = 0.05
 """Share of grades that may be unscored."""
 JUDGE_NOT_TRUSTED = "Judge not trusted"
