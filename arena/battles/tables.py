@@ -217,8 +217,7 @@ LIVE_FAILURE = Table(
 CONFIRMATIONS = "confirmations"
 """The counter that is bumped when seats are confirmed or rejected by a platform's list, or withdraw consent."""
 NO_SEAT = 0
-"""The id for battles without a seat. A query for NULL would make SQLite use the index of seats, where nearly all battles
-have NULL."""
+"""The id for battles without a seat. For NULL, SQLite would use the index of seats, but nearly all have it."""
 
 
 _WITHDRAWN = select(ANSWER.c.id).where(
