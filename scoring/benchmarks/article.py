@@ -277,7 +277,11 @@ def _score_key(column: str) -> str:
 
 
 def _best_first(columns: Sequence[str], rows: Iterable[PublishedRow]) -> list[PublishedRow]:
-    return sorted(rows, key=lambda row: -(row.scores.get(columns[0]) or 0))
+    def place(row: PublishedRow) -> tuple[bool, float]:
+        score = row.scores.get(columns[0])
+        return score is None, -(score or 0)
+
+    return sorted(rows, key=place)
 
 
 class PairedLine(NamedTuple):

@@ -246,6 +246,12 @@ def test_a_published_figure_may_be_called_as_a_column_of_ours(figure):
     assert cells == [("this", 50.0, True), ("other", 40.0, False)]
 
 
+def test_a_dash_is_below_negative_scores():
+    rows = (PublishedRow("other", {"gain": -1.0}), PublishedRow("third", {"gain": None}))
+    sheet = published_sheet(PublishedBoard("spec", ("gain",), rows, {"gain": -2.0}), "this")
+    assert [row["model"] for row in sheet.rows] == ["other", "this", "third"]
+
+
 def test_a_comparison_counts_pictures():
     moved = [0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0] * 5
     first = [
