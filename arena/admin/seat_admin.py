@@ -103,7 +103,8 @@ class SeatAdmin(ABC):
         campaign = self.store.get(name)
         note = action_note(operator, "ended a campaign", name)
         if not self.store.end(campaign, "ended by an operator", note):
-            return f"{name} has already ended: {campaign.why_ended}."
+            why = self.store.get(name).why_ended  # Another process may have ended it meanwhile.
+            return f"{name} has already ended: {why}."
         return (
             f"{name} has ended. People still at work see this on their next page, and they're paid."
         )
