@@ -75,9 +75,9 @@ def flagged_voters(connection: Connection, flags: Iterable[FlagRow]) -> tuple[Fl
 
 def _flagged_voter(connection: Connection, voter: int, flags: tuple[FlagRow, ...]) -> FlaggedVoter:
     is_own_vote = HAS_CHOICE & (BATTLE.c.voter_id == voter)
-    number = connection.execute(select(func.count()).where(is_own_vote)).scalar_one()
-    latest = _VOTES.where(is_own_vote).order_by(BATTLE.c.voted_at.desc()).limit(MOST_VOTES)
-    votes = [
+    vote_count = connection.execute(select(func.count()).where(is_own_vote)).scalar_one()
+    query = _VOTES.where(is_own_vote).order_by(BATTLE.c.voted_at.desc()).limit(MOST_VOTES)
+    latest = [
         CastVote(
             voted_at=row.voted_at,
             choice=row.choice,
@@ -87,6 +87,6 @@ def _flagged_voter(connection: Connection, voter: int, flags: tuple[FlagRow, ...
             instruction=row.instruction,
             seconds=(row.voted_at - row.began_at).total_seconds(),
         )
-        for row in connection.execute(latest)
+        for row in connection.execute(query)
     ]
-    return FlaggedVoter(voter=voter, flags=flags, votes=number, latest=tuple(votes))
+    return FlaggedVoter(voter=voter, flags=flags, votes=vote_count, latest=tuple(latest))

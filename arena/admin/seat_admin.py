@@ -30,7 +30,7 @@ class WorkerLink(NamedTuple):
 
 
 class SeatAdmin(ABC):
-    """The campaigns of one kind; `store` knows only those. The caller has checked that `operator` is one."""
+    """The campaigns of one kind; `store` knows only those. Callers have checked that `operator` names an operator."""
 
     def __init__(self, settings: Settings, database: Database, store: CampaignStore) -> None:
         self._settings = settings
@@ -70,7 +70,10 @@ class SeatAdmin(ABC):
             )
 
     def link(self, campaign: Campaign, worker: str = "") -> str:
-        """Returns the path and query of a campaign's link, valid until midnight (UTC). Raises CampaignLinkError."""
+        """Returns the path and query of a campaign's link, valid today and for `valid_days` more days (UTC).
+
+        Raises CampaignLinkError.
+        """
         last_day = now() + timedelta(days=campaign.spec.valid_days + 1)
         until = last_day.replace(hour=0, minute=0, second=0, microsecond=0)
         return made_link(campaign.key, campaign.spec, until, worker)
@@ -88,7 +91,7 @@ class SeatAdmin(ABC):
         return record_sheet("links", "Links", WorkerLink, links)
 
     def links(self, campaigns: Iterable[Campaign]) -> dict[str, str]:
-        """Returns the link of each campaign with a common link, by the campaign's name."""
+        """Returns the common link of each campaign, by its name; plain campaigns have one for each worker instead."""
         return {
             campaign.name: self.link(campaign)
             for campaign in campaigns
@@ -100,7 +103,8 @@ class SeatAdmin(ABC):
         campaign = self.store.get(name)
         note = action_note(operator, "ended a campaign", name)
         if not self.store.end(campaign, "ended by an operator", note):
-            return f"{name} has already ended: {campaign.why_ended}."
+            why = self.store.get(name).why_ended  # Another process may have ended it meanwhile.
+            return f"{name} has already ended: {why}."
         return (
             f"{name} has ended. People still at work see this on their next page, and they're paid."
         )
@@ -122,7 +126,7 @@ class SeatAdmin(ABC):
         for person, listed_sessions in participant_sessions(records).items():
             if len(listed_sessions) > 1:
                 listed_twice.append(person)
-            has_sessions = any(listed_sessions)
+            has_sessions = any(listed_sessions)  # A list without that column has only "".
             if has_sessions and person in session_of and session_of[person] not in listed_sessions:
                 with_other_session.append(person)
         listed_and_came = session_of.keys() & listed.keys()

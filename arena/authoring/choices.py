@@ -18,8 +18,13 @@ _COIN = random.SystemRandom()
 _READ_CHARACTERS = 2000
 """The first characters of a reply, which are read. The model was asked for a letter alone, so more is never needed."""
 _LETTER_ALONE = re.compile(r"[\W_]*([A-Za-z])[\W_]*")
-_LETTER_FIRST = re.compile(r"[\W_]*([A-Z])[.:)\]*]")
+_LETTER_FIRST = re.compile(r"[\W_]*([A-Z])[.:)\]*](?!\w\.)")  # not "E.g."
+_MARKED_LETTER = re.compile(r"(?<![\w'’])([A-Z])[.:)\]*]")
 _ANNOUNCED_LETTER = re.compile(r"\b(?i:answer|option|choice)(?: is)?:? ?[*_(\[\"']{0,3}([A-Z])\b")
+_LETTER_BESIDE = re.compile(
+    rf"[\W_]{{0,6}}(?:\b(?:or|and)[\W_]{{1,6}}|[,/&][\W_]{{0,6}}(?!A [a-z]))([{LETTERS}])\b"
+)
+"""Another letter directly behind one, as in "A or B", but not the article in "B, A dog"."""
 
 
 class ShuffledOptions(NamedTuple):
@@ -54,13 +59,22 @@ def letter_in(reply: str, options: Sequence[str]) -> str | None:
     elif _plain(reply) in texts:
         chosen = {letters[texts.index(_plain(reply))]}
     elif match := _LETTER_FIRST.match(reply):
-        chosen = {match[1]}
+        chosen = _letters_at(match)
+        rest = reply[match.end() :]
+        if _plain(rest) not in texts:
+            chosen |= set(_MARKED_LETTER.findall(rest)) & set(letters)
     else:
-        chosen = set(_ANNOUNCED_LETTER.findall(reply))
+        chosen = set[str]().union(*map(_letters_at, _ANNOUNCED_LETTER.finditer(reply)))
     if len(chosen) != 1:
         return None
     letter = chosen.pop()
     return letter if letter in letters else None
+
+
+def _letters_at(match: re.Match[str]) -> set[str]:
+    """Returns the letter of a match, with another one directly behind it."""
+    beside = _LETTER_BESIDE.match(match.string, match.end(1))
+    return {match[1], beside[1]} if beside else {match[1]}
 
 
 def _plain(text: str) -> str:

@@ -1,8 +1,8 @@
 """Drafting: the operator's models answer an instruction from its captions, by VisIT-Bench's prompt (2.1), or blindly.
 
 The paper prints the prompt for one image, with the quotes that the file has. For several images it mentions only
-"appropriate modifications", so that wording, and the way captions are joined, is ours. So is the prompt by which a
-text-only model chooses an option of a question without its picture (MMT-Bench, appendix I.2, prints none).
+"appropriate modifications", so that wording, and the way captions are joined, is ours. The prompt by which a text-only
+model chooses an option of a question without its picture is ours too (MMT-Bench, appendix I.2, prints none).
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _PLACEHOLDER = re.compile("<(caption|instruction|options)>")
 RESERVE_SECONDS = 0.5
 """The wait before another try, while answers under way have reserved the rest of the budget."""
 NOBODY = "drafts"
-"""The spender in a project's budget: the operator's models, whoever wrote the instruction."""
+"""The spender in a project's budget, which is no person: the operator's models, whoever wrote the instruction."""
 
 
 def prompt_file(name: PromptName) -> bytes:
@@ -102,7 +102,7 @@ class Drafting:
 
     def unpriced(self, spec: ProjectSpec) -> list[str]:
         """Returns the project's models without a price in the models file. Raises CatalogueError."""
-        models = filter(None, (spec.model, spec.blind_model))
+        models = dict.fromkeys(filter(None, (spec.model, spec.blind_model)))
         return [model for model in models if self._bounded_vlm(model).card.price is None]
 
     def _request_cost(self, request: DraftRequest) -> int:

@@ -9,13 +9,15 @@ SIGNS = r"\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _HANGUL = r"\uac00-\ud7a3"
 """The syllables of Korean, which has blanks but joins particles to its words."""
 _SIGN = re.compile(f"[{SIGNS}{_HANGUL}]")
+_VARIANT = re.compile(r"[\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""An invisible sign that chooses a variant of the one before it, as behind emoji and rare Chinese signs."""
 _BETWEEN = "|"
 
 
 def words(text: str) -> str:
     """Returns the words of a text with one blank around each, whatever their case, width and composition.
 
-    A sign of a script without blanks is a word; letters keep their accents and vowel signs.
+    A sign of a script without blanks, or a syllable of Korean, is a word; letters keep their accents and vowel signs.
     """
     folded = normalize("NFKC", text).casefold()
     composed = normalize("NFKC", folded)  # casefold can leave letters and accents apart.
@@ -27,7 +29,7 @@ def words(text: str) -> str:
 def _plain_sign(sign: str) -> str:
     """Returns a letter, mark or digit unchanged, nothing for an invisible sign, and a blank for any other."""
     kind = category(sign)
-    if kind == "Cf":
+    if kind == "Cf" or _VARIANT.match(sign):
         return ""
     return sign if kind[0] in "LMN" else " "
 

@@ -64,7 +64,7 @@ BATTLE = Table(
     Column("item_id", ForeignKey("item.id")),  # none: the visitor's own images
     Column("images", Integer, nullable=False),
     Column("keep", Boolean, nullable=False, server_default=false()),  # own images may be kept
-    Column("model_a", ForeignKey("model.id")),  # of a live battle none until its first answers
+    Column("model_a", ForeignKey("model.id")),  # none in a live battle until its first answers
     Column("model_b", ForeignKey("model.id")),
     Column(
         "model_low",
@@ -81,7 +81,7 @@ BATTLE = Table(
     Column("draw", Text),  # a `DrawKind`
     Column("draw_probability", Float),
     Column("began_at", Moment, nullable=False),
-    Column("protocol", Text, nullable=False, server_default="forced"),  # all there is today
+    Column("protocol", Text, nullable=False, server_default="forced"),  # "ties" isn't offered yet
     Column("choice", Text),
     # Without a winner, side A is stored as the winner, as in imported votes.
     Column(
@@ -136,7 +136,8 @@ BATTLE = Table(
     ),
     CheckConstraint("revealed_at IS NULL OR final_number IS NOT NULL"),
 )
-"""`tick`: by the database's clock; `final_number`: the order of final votes; `outside`: a reason of `Outside`."""
+"""`tick`: microseconds by the database's clock, 0 without a choice; `final_number`: the order of final votes;
+`outside`: a reason of `Outside`."""
 
 IS_LIVE = BATTLE.c.answer_a.is_(None)
 """Whether a battle's answers are live, not stored."""
@@ -216,7 +217,7 @@ LIVE_FAILURE = Table(
 CONFIRMATIONS = "confirmations"
 """The counter that is bumped when seats are confirmed or rejected by a platform's list, or withdraw consent."""
 NO_SEAT = 0
-"""The id for battles without a seat. Otherwise SQLite would use the index of seats, which has nearly all battles."""
+"""The id for battles without a seat. For NULL, SQLite would use the index of seats, but nearly all have it."""
 
 
 _WITHDRAWN = select(ANSWER.c.id).where(
@@ -234,4 +235,5 @@ UNFINISHED = (
     )
     .order_by(BATTLE.c.id)
 )
-"""A voter's battles, in a seat or NO_SEAT, that are chosen, or open with both answers in use."""
+"""A voter's battles with stored answers, in a seat or NO_SEAT, that are neither revealed nor skipped: those with a
+choice, and those without one whose answers are both in use."""

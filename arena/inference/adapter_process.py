@@ -26,8 +26,9 @@ class TrainingSettings:
     revision: str | None
     """Commit on the Hub; None for a folder."""
     rank: int
+    """LoRA's rank."""
     alpha: int
-    """rank, alpha: those of LoRA."""
+    """LoRA's alpha, by which its changes are scaled."""
     dropout: float
     modules: tuple[str, ...]
     """The last parts of the names of linear layers in the text model."""
@@ -108,7 +109,7 @@ class AdapterTrainer:
             line = self._process.stdout.readline()
         except OSError:
             line = ""
-        if not line:
+        if not line.endswith("\n"):
             raise TrainingError("its process ended, maybe for lack of memory")
         message = json.loads(line)
         if message.pop("kind") == "failed":

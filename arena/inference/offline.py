@@ -23,7 +23,7 @@ Q = TypeVar("Q")
 """A question: a conversation, or alternatives to choose from."""
 
 _IN_A_ROW = 5
-"""The failures in a row that stop a run; with parallel questions, as many more."""
+"""The failures in a row that stop a run; with parallel questions, their number is added."""
 _SHOWN_FAILURES = 20
 _CUT = "cut"
 """The mark of a stored answer that ended at the limit of tokens."""
@@ -67,7 +67,7 @@ class RunResult:
     cost: int = 0
     """Millionths of a US dollar."""
     cut: int = 0
-    """New answers that ended at the limit of tokens."""
+    """New answers that ended at the limit of tokens, as far as known: not in batches of several questions."""
     stopped: str = ""
     """The reason why the run stopped early; empty if it didn't."""
 
@@ -95,7 +95,7 @@ class RunResult:
 def fingerprint(card: ModelCard, questions: str) -> str:
     """Returns the identity of a run: a hash of all settings that affect a model's answers, and of the questions."""
     model = [card.name, card.kind, card.model, card.address, card.revision, card.system, card.dtype]
-    if card.max_side:
+    if card.max_side:  # Without it, nothing is added, so that older answer files still fit.
         model += [card.max_side]
     # The settings of the card's kind: a subclass has its own fields after those of ModelCard.
     own_fields = fields(card)[len(fields(ModelCard)) :]
@@ -189,8 +189,8 @@ async def ask_all(
 ) -> RunResult:
     """Asks the questions that the file lacks, in order, until several fail in a row; `tick` counts finished tasks."""
     outcome = RunResult()
-    for tasks in rounds:
-        run = _Run(answerer, iter(tasks(file.answers)), file, tick, outcome)
+    for next_tasks in rounds:
+        run = _Run(answerer, iter(next_tasks(file.answers)), file, tick, outcome)
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(run.workers):
@@ -288,6 +288,7 @@ class _Run(Generic[Q]):
             return
         finally:
             self._add_usage(usages)
+        # Usages don't say which answers of a batch were cut.
         is_cut = len(batch) == 1 and any(usage.cut for usage in usages)
         for (key, _), text in zip(batch, texts, strict=True):
             if says_something(text):

@@ -34,7 +34,7 @@ def without_data_urls(text: str) -> str:
 
 
 def _by_length(match: re.Match[str]) -> str:
-    url = match[0].rstrip(",;.")
+    url = match[0].rstrip(",;.")  # These belong to the sentence.
     return f"a data URL of {len(url):,} characters{match[0][len(url) :]}"
 
 

@@ -22,7 +22,9 @@ GAP = 16
 LONGEST = 4096
 """Longest side of joined pictures, in pixels."""
 _NUMBER_PART = 12
-"""A picture's number is a twelfth as high as the picture."""
+"""A picture's number is about a twelfth as high as the picture, but never smaller than the font."""
+_MARGIN = 2
+"""White pixels around a number, in pixels of the font."""
 _LINE_SHARE = 0.003
 """Thickness of a box by the picture's longest side: 3 of 1,000 pixels."""
 
@@ -67,15 +69,23 @@ def _joined_scale(height: int, widths: Sequence[int], rows: Sequence[range]) -> 
 
 
 def draw_boxes(picture: bytes, boxes: Sequence[tuple[float, float, float, float]]) -> bytes:
-    """Draws red boxes on a picture; a box is left, top, right and bottom edge, as shares of its width and height."""
+    """Draws red boxes on a picture; a box is left, top, right and bottom edge, as shares of its width and height.
+
+    Edges on the picture's border, and beyond it, are drawn along the border.
+    """
     image = _decode(picture)
     pen = ImageDraw.Draw(image)
     thickness = max(1, round(_LINE_SHARE * max(image.size)))
     for left, top, right, bottom in boxes:
-        upper_left = (round(left * image.width), round(top * image.height))
-        lower_right = (round(right * image.width), round(bottom * image.height))
+        upper_left = (_pixel(left, image.width), _pixel(top, image.height))
+        lower_right = (_pixel(right, image.width), _pixel(bottom, image.height))
         pen.rectangle((upper_left, lower_right), outline="red", width=thickness)
     return encode(image, "PNG")
+
+
+def _pixel(share: float, size: int) -> int:
+    """Returns the pixel at a share of a side, within the picture."""
+    return min(max(0, round(share * size)), size - 1)
 
 
 def black_picture(picture: bytes) -> bytes:
@@ -87,8 +97,9 @@ def _draw_number(image: Image.Image, number: int) -> None:
     """Draws a number in the upper left corner of an image."""
     font = ImageFont.load_default_imagefont()
     left, top, right, bottom = font.getbbox(str(number))
-    label = Image.new("L", (round(right - left) + 4, round(bottom - top) + 4), 255)
-    ImageDraw.Draw(label).text((2 - left, 2 - top), str(number), 0, font)
+    label_size = (round(right - left) + 2 * _MARGIN, round(bottom - top) + 2 * _MARGIN)
+    label = Image.new("L", label_size, 255)
+    ImageDraw.Draw(label).text((_MARGIN - left, _MARGIN - top), str(number), 0, font)
     times = max(1, image.height // (_NUMBER_PART * label.height))
     size = (label.width * times, label.height * times)
     image.paste(label.resize(size, Image.Resampling.NEAREST).convert("RGB"))

@@ -37,9 +37,9 @@ class Tidier:
             task.cancel()
 
     def tidy(self) -> None:
-        """Deletes expired images and networks, commits the reservations of dead servers, and drops expired keys.
+        """Drops visitors' keys, deletes expired images and networks, and commits the reservations of dead servers.
 
-        A visitor may have logged out or been forgotten by another process.
+        Keys that expired are dropped, and those of visitors whom another process has logged out or forgotten.
         """
         self.credits.tidy(self.voters.logged_in)
         self.images.sweep(now())

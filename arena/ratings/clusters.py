@@ -71,9 +71,10 @@ def freedom(total: Floats, squares: Floats, largest: Floats) -> Floats:
     """Returns the degrees of freedom of a spread between clusters, from sums over their sizes: one less than their
     number if they are equal, 0 for a single one.
 
-    A busy cluster among many causes most of the error, and its distance from the others is known. Hence the geometric
-    mean of Kish's effective number less one and of that of the others: Student's 95% quantile with it covers the
-    jackknife's t of normally distributed clusters in 94% to 99% of cases, for any sizes.
+    A busy cluster among many causes most of the error, but the many others show its distance from them well. Hence the
+    geometric mean of two numbers: Kish's effective number of all clusters less one, and that of all but the largest.
+    Student's 95% quantile with it covers the jackknife's t of normally distributed clusters in 94% to 99% of cases, for
+    any sizes.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = np.where(squares > 0, total**2 / squares, 1)

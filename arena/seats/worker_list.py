@@ -63,11 +63,12 @@ def parse_workers(lines: Sequence[str], is_table: bool = False) -> list[ListedWo
     filled = [_Line(row, line) for row, line in enumerate(lines, 1) if line.strip()]
     header = filled[0].text if filled else ""
     separators = [separator for separator in _SEPARATORS if separator in header]
-    # Separators that make the header one of known columns.
-    fitting = [separator for separator in separators if _has_column(header.split(separator))]
+    separators_of_columns = [
+        separator for separator in separators if _has_column(header.split(separator))
+    ]
     is_unknown_table = is_table and bool(separators) and not _is_quoted(header)
-    if fitting or is_unknown_table:
-        likely = fitting or separators
+    if separators_of_columns or is_unknown_table:
+        likely = separators_of_columns or separators
         suffix = ".tsv" if "\t" in likely else ".csv"
         return _check_names(_text_table_workers(filled, suffix))
     if _has_column([header]):

@@ -24,6 +24,8 @@ except ImportError:  # Windows
 
 CLOSING_SECONDS = 4
 """The longest delay of a shutdown by open pages: each may hold a stream of events."""
+_FILES_OF_MACOS = 10_240
+"""The most open files of a process on macOS, whose maximum is given as unlimited but can't be set."""
 
 
 def bind(settings: Settings) -> partial[None]:
@@ -78,8 +80,9 @@ def allow_many_connections() -> int:
     if resource is None:
         return 8_192  # The limit of the C runtime.
     _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
-    return hard_limit
+    files = _FILES_OF_MACOS if hard_limit == resource.RLIM_INFINITY else hard_limit
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard_limit))
+    return files
 
 
 def exit_at_once(close: Callable[[], None]) -> NoReturn:

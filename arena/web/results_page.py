@@ -46,7 +46,7 @@ from arena.web.results_view import (
 )
 
 AT_ONCE = 20
-"""The most pages at the same time; more would hold threads that other pages need while they wait for intervals."""
+"""The most pages at the same time: waiting for intervals, more of them would hold threads that other pages need."""
 MOST_CACHED = 8_000_000
 """Most characters of cached boards."""
 

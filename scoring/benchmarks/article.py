@@ -182,7 +182,7 @@ def name_with_coverage(name: str, coverage: str) -> str:
 
 
 def _sure_place(means: Iterable[float], board: PublishedBoard, form: str) -> str:
-    """The sentence of `_place`; "" if it differs between these means, those that the unscored answers allow."""
+    """The sentence of `_place`; "" if it differs between the lowest, the present and the highest possible mean."""
     sentences = {_place(mean, board, form) for mean in means}
     return sentences.pop() if len(sentences) == 1 else ""
 
@@ -261,17 +261,27 @@ def models_sheet(
     note: str = "",
 ) -> Sheet:
     """A paper's table of models, best first; `places` are the digits behind the point of its first column."""
-    cells = [
-        {"model": row.model, **row.scores, "runs": row.spread} for row in _best_first(columns, rows)
-    ]
-    score_columns = [Column(column, column, "score") for column in columns]
+    cells = []
+    for row in _best_first(columns, rows):
+        scores = {_score_key(column): score for column, score in row.scores.items()}
+        cells.append({"model": row.model, **scores, "runs": row.spread})
+    score_columns = [Column(_score_key(column), column, "score") for column in columns]
     score_columns[0] = replace(score_columns[0], runs="runs", places=places)
-    frame = pd.DataFrame(cells, columns=["model", *columns, "runs"])
+    frame = pd.DataFrame(cells, columns=["model", *map(_score_key, columns), "runs"])
     return Sheet(name, caption, frame, (Column("model", "Model"), *score_columns), note)
 
 
+def _score_key(column: str) -> str:
+    """The frame's column for a column of the paper's table, which may have the name of one of our own."""
+    return f"{column} score" if column in ("model", "runs", "own") else column
+
+
 def _best_first(columns: Sequence[str], rows: Iterable[PublishedRow]) -> list[PublishedRow]:
-    return sorted(rows, key=lambda row: -(row.scores.get(columns[0]) or 0))
+    def place(row: PublishedRow) -> tuple[bool, float]:
+        score = row.scores.get(columns[0])
+        return score is None, -(score or 0)
+
+    return sorted(rows, key=place)
 
 
 class PairedLine(NamedTuple):
@@ -290,7 +300,8 @@ def paired_lines(first: Sequence[ScoredAnswer], second: Iterable[ScoredAnswer]) 
     """
     first_by_question = grouped((_question_key(answer), answer) for answer in first)
     second_by_question = grouped((_question_key(answer), answer) for answer in second)
-    groups: dict[str, list[_Pair]] = {ALL: []}
+    all_pairs: list[_Pair] = []
+    pairs_by_group: dict[str, list[_Pair]] = {}
     for question, answers in first_by_question.items():
         others = second_by_question.get(question, [])
         if len(answers) > 1 or len(others) != 1:
@@ -298,13 +309,16 @@ def paired_lines(first: Sequence[ScoredAnswer], second: Iterable[ScoredAnswer]) 
         answer = answers[0]
         score = others[0].score
         if answer.score is not None and score is not None:
-            for name in (ALL, *answer.groups):
-                groups.setdefault(name, []).append(_Pair(answer.score, score, answer.picture))
-    largest = max((abs(pair.difference) for pair in groups[ALL]), default=0.0)
-    lines = [_paired_line(name, pairs, largest) for name, pairs in groups.items() if pairs]
-    all_questions = lines[:1]
-    by_group = sorted(lines[1:], key=lambda line: line.first - line.second)
-    return [*all_questions, *by_group]
+            pair = _Pair(answer.score, score, answer.picture)
+            all_pairs.append(pair)
+            for name in dict.fromkeys(answer.groups):
+                pairs_by_group.setdefault(name, []).append(pair)
+    if not all_pairs:
+        return []
+    largest = max(abs(pair.difference) for pair in all_pairs)
+    by_group = [_paired_line(name, pairs, largest) for name, pairs in pairs_by_group.items()]
+    by_group.sort(key=lambda line: line.first - line.second)
+    return [_paired_line(ALL, all_pairs, largest), *by_group]
 
 
 def _question_key(answer: ScoredAnswer) -> tuple[str, str, str]:

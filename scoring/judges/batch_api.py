@@ -69,7 +69,7 @@ class _WaitingQuestion(NamedTuple):
 
 
 class BatchJudge(Judge):
-    """A judge asked in batches: one is closed after `quiet_seconds` without a question, and polled every
+    """A judge asked in batches: a batch is closed after `quiet_seconds` without a question, and polled every
     `poll_seconds`."""
 
     trials: ClassVar[int] = AT_ONCE
@@ -89,7 +89,9 @@ class BatchJudge(Judge):
         super().__init__(
             replace(spec, price=half_price(spec.price)), address, pace, pictures=pictures
         )
-        self._client = OpenAIClient(address, _CALL_SECONDS, 4, most_bytes=2 * MOST_BYTES)
+        self._client = OpenAIClient(
+            address, _CALL_SECONDS, connections=4, most_bytes=2 * MOST_BYTES
+        )
         self._database = database
         self._tell = tell
         self._quiet_seconds = quiet_seconds
@@ -144,7 +146,7 @@ class BatchJudge(Judge):
                 self._fail(questions, error)
 
     def _fail(self, questions: Sequence[_WaitingQuestion], error: Exception) -> None:
-        """Raises an error for the questions that still wait; one of the judge stops it for later questions too."""
+        """Raises an error for the questions that still wait; a JudgeError stops the judge for later ones too."""
         if isinstance(error, JudgeStopped):
             self._stopped = error
         elif isinstance(error, JudgeError):
@@ -163,7 +165,7 @@ class BatchJudge(Judge):
                 self._assign_outcomes(
                     await self._fetch_outcomes(row.name, row.remote), digests, waiting
                 )
-        unsent = [question for questions in waiting.values() for question in questions]
+        unsent = [question for equal_questions in waiting.values() for question in equal_questions]
         if not unsent:
             return
         digests = [_digest(question.body) for question in unsent]
@@ -187,7 +189,7 @@ class BatchJudge(Judge):
     ) -> None:
         """Assigns each outcome to a question with the same request, and takes it from `waiting`.
 
-        Equal questions are samples of each other, so that any of them may have an outcome.
+        Equal questions are repeated samples of one request, so it doesn't matter which of them has which outcome.
         """
         for line, outcome in outcomes.items():
             questions = waiting.get(digests[line]) if 0 <= line < len(digests) else None
@@ -219,19 +221,22 @@ class BatchJudge(Judge):
             connection.execute(update(BATCH).where(BATCH.c.name == name).values(remote=remote))
         return remote
 
-    async def _remote_of(self, name: str) -> str | None:
-        """The server's id of the batch with our name; None if it was never started."""
+    async def _remote_of(self, name: str, in_all: bool = False) -> str | None:
+        """The server's id of the batch with our name; None if it isn't among the latest 100 or, with `in_all`, any."""
         page = await self._client.api.batches.list(limit=100)
-        for batch in page.data:
-            if (batch.metadata or {}).get(_METADATA_KEY) == name:
-                return batch.id
-        return None
+        while True:
+            for batch in page.data:
+                if (batch.metadata or {}).get(_METADATA_KEY) == name:
+                    return batch.id
+            if not (in_all and page.has_more and page.data):
+                return None
+            page = await page.get_next_page()
 
     async def _fetch_outcomes(
         self, name: str, remote: str | None
     ) -> dict[int, JudgeAnswer | Trouble]:
         """Waits for a batch and returns its outcomes by line of the file; {} if the batch was never started."""
-        remote = remote or await self._reliable(lambda: self._remote_of(name))
+        remote = remote or await self._reliable(lambda: self._remote_of(name, in_all=True))
         if remote is None:
             return {}
         while True:

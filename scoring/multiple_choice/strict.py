@@ -178,7 +178,7 @@ def _first_clue(answer: AnswerText) -> Clue | None:
 def _is_unclear(answer: AnswerText, clue: Clue) -> bool:
     """Whether a bare letter may be a label or another option's content: "A" among blood groups, "C" beside C++.
 
-    A sign behind the letter makes it one of these contents, and it isn't unclear.
+    A letter with a sign behind it, as "A+", can only be a content where one of them has a sign, so it isn't unclear.
     """
     if clue.rule in (Rule.FILLERS, Rule.LINE) and answer.contents.are_all_letters:
         return True
@@ -233,12 +233,14 @@ def _without_denial(text: str, options: Mapping[str, str]) -> str:
 
 
 def _both_ends(text: str) -> str:
-    """The first and the last part of a long answer; a sentence broken by the cut is left out."""
+    """The first and the last part of a long answer; sentences broken by the cuts are left out."""
+    head_ends = [match.end() for match in _SENTENCES.finditer(text, 0, ENDS + 1)]
+    head = text[: head_ends[-1] if head_ends else ENDS]
     tail = text[-ENDS:]
     sentence_end = _SENTENCES.search(tail)
     if sentence_end:
         tail = tail[sentence_end.end() :]
-    return text[:ENDS] + "\n" + tail
+    return head + "\n" + tail
 
 
 def _letter_alone(answer: AnswerText) -> Clue | None:
@@ -336,7 +338,8 @@ def _repetition(answer: AnswerText) -> Clue | None:
     """An answer that ends in the same passage over and over, from a model that never stopped."""
     text = answer.text
     tail = text[-min(_LAST_CHARACTERS, len(text) // 2) :]
-    period = len(text) - len(tail) - text.rfind(tail, 0, -1)
+    earlier = text.rfind(tail, 0, -1)
+    period = len(text) - len(tail) - earlier
     passage = text[-period:]
     is_endless = len(passage) > 1 and text.endswith(passage * _ENDLESS_REPETITIONS)
     return Clue(Rule.REPETITION, None, passage[:200]) if is_endless else None
@@ -355,7 +358,7 @@ def _statement(answer: AnswerText) -> Clue | None:
         return None
     if statement.letter not in answer.options:
         if statement.content_letter is not None or answer.named_options.every:
-            return None
+            return None  # A later rule may read the option that is named by its content.
         return Clue(Rule.ELSEWHERE, None, statement.span)
     is_unsure = (
         _RETRACTION.match(answer.masked, statement.end)
@@ -472,9 +475,7 @@ def _letter_among_fillers(answer: AnswerText) -> Clue | None:
         return None
     letters = [word for word in words if len(word) == 1 and word.isupper() and word != "I"]
     other_words = [word.lower() for word in words if word not in letters]
-    if "?" in answer.text or not FILLERS.issuperset(other_words):
-        return None
-    if len(letters) != 1:
+    if len(letters) != 1 or "?" in answer.text or not FILLERS.issuperset(other_words):
         return None
     letter = letters[0]
     if letter not in answer.options or letter not in _letters_alone(answer) - {"A"}:
@@ -578,8 +579,7 @@ def _is_corrected(answer: AnswerText, statement: Reference) -> bool:
     rest = answer.masked[statement.end :]
     if SECOND_THOUGHTS.search(rest):
         return True
-    is_content = statement.content_letter is not None
-    if not is_content or _STARTS_WITH_LETTER.match(statement.span):
+    if statement.content_letter is None or _STARTS_WITH_LETTER.match(statement.span):
         return False
     rest_of_sentence = _SENTENCES.split(rest.replace("i.e.", ""), maxsplit=1)[0]
     return any(f"option {letter}" in rest_of_sentence for letter in other_letters)

@@ -21,7 +21,8 @@ from scoring.visit_bench.matches import MatchReport
 from scoring.visit_bench.sealed import SealedReport
 
 Stop = Literal["text", "number", "hub"]
-"""text: no link, picture or text. number: the badge shows no number. hub: no file or pull request for the Hub."""
+"""text: nothing to share, no link, picture or text. number: the badge shows no number. hub: no file or pull request
+for the Hub."""
 MOST_UNSCORED = 0.05
 """Share of grades that may be unscored."""
 JUDGE_NOT_TRUSTED = "Judge not trusted"
@@ -97,10 +98,19 @@ def _unanswered_count(report: AnyReport, benchmark: Benchmark[Any]) -> int:
         return sum(not row.answered or bool(row.no_answer) for row in report.rows)
     missing = _missing_count(report, benchmark)
     if isinstance(report, ChoiceReport) and report.protocol == "strict":
-        return missing + sum(map(bool, failures(report.rows, report.protocol).values()))
+        reasons = failures(report.rows, report.protocol)
+        failed = {int(index) % PASS for index, reason in reasons.items() if reason}
+        return len(failed | _missing_questions(report, benchmark))
     if isinstance(report, SpecReport) and report.protocol == "strict":
         return missing + sum(bool(row.no_answer) for row in report.rows)
     return missing
+
+
+def _missing_questions(report: ChoiceReport, benchmark: Benchmark[Any]) -> set[int]:
+    """Returns the questions, by the index of their first pass, with a pass that the report's file doesn't have."""
+    if not isinstance(benchmark, MultipleChoice):
+        return set()
+    return {question.index % PASS for question in benchmark.choice_tables(report).missing}
 
 
 def _missing_count(report: AnyReport, benchmark: Benchmark[Any]) -> int:

@@ -180,7 +180,7 @@ _LETTER_AS_VERDICT = re.compile(
 
 
 def mark_letters(text: str) -> str:
-    """The response with each letter that names a response marked as a letter, so that a quote of it is no verdict."""
+    """The text with each letter for a response marked, as "Response [letter A]"; a quote of it is no verdict then."""
     return _LETTER_AS_VERDICT.sub(r"[letter \g<0>]", _LABELLED_LETTER.sub(r"\1[letter \2]", text))
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from urllib.parse import parse_qs
 
 
 class Said(NamedTuple):
@@ -66,7 +67,7 @@ class Batches:
         complete: Callable[[Any, None], Mapping[str, Any]],
     ) -> Said | None:
         """Answer a request; None where the connection breaks off."""
-        path = path.partition("?")[0].removeprefix("/v1")
+        path, _, query = path.removeprefix("/v1").partition("?")
         if (method, path) == ("POST", "/files"):
             boundary = re.search(r"boundary=(\S+)", headers["content-type"])[1].encode()
             name = f"file-{len(self.files)}"
@@ -85,9 +86,7 @@ class Batches:
         if (method, path) == ("POST", "/batches"):
             return self._begin(json.loads(content))
         if path == "/batches":
-            return Said(
-                200, {"object": "list", "data": [self._shown(one) for one in self.begun.values()]}
-            )
+            return self._listed(parse_qs(query))
         if match := re.fullmatch(r"/batches/([\w-]+)", path):
             batch = self.begun[match[1]]
             batch.looks += 1
@@ -104,6 +103,14 @@ class Batches:
             self.deaf_after_create -= 1
             return None
         return Said(200, self._shown(batch))
+
+    def _listed(self, query: Mapping[str, list[str]]) -> Said:
+        """A page of the batches, the latest first."""
+        names = [*reversed(self.begun)]
+        start = names.index(query["after"][0]) + 1 if "after" in query else 0
+        end = start + int(query["limit"][0])
+        page = [self._shown(self.begun[name]) for name in names[start:end]]
+        return Said(200, {"object": "list", "data": page, "has_more": end < len(names)})
 
     def _shown(self, batch: Batch) -> dict[str, Any]:
         status = "completed" if batch.looks >= self.looks else "in_progress"

@@ -73,6 +73,17 @@ def test_a_project_is_made_of_its_file_and_its_price_is_told(admin):
         "writer drafts answers, and gift answers without pictures. The models file has no "
     )
     assert "no price for gift, so" in told[2] and "$" not in told[2]
+    both = TOML.replace('"streets"', '"both"\nmodel = "gift"\nblind_model = "gift"')
+    assert "no price for gift, so" in admin.summary(admin.make("ada", both.encode()))[2]
+
+
+def test_a_campaign_that_somebody_else_ends_meanwhile_says_why_it_ended(admin, monkeypatch):
+    before = admin.make("ada", TOML.encode())
+    assert admin.store.end(before, "enough votes")
+    after = admin.store.get("streets")
+    reads = iter([before, after])
+    monkeypatch.setattr(admin.store, "get", lambda name: next(reads))
+    assert admin.end("ada", "streets") == "streets has already ended: enough votes."
 
 
 @pytest.mark.parametrize(

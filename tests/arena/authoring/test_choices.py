@@ -60,6 +60,16 @@ def chose(letter: str) -> Verification:
         ("A dog.", "B"),
         ("I cannot see it. The answer is (C).", "C"),
         ("Option A or option B", None),
+        ("A) or B)", None),
+        ("**A** and **B**", None),
+        ("A: no. B: yes.", None),
+        ("A. a cat\nB. a dog", None),
+        ("The answer is A or B", None),
+        ("Answer: A, C", None),
+        ("The answer is B, and I am sure.", "B"),
+        ("The answer is B, A dog is shown.", "B"),
+        ("B) because it barks", "B"),
+        ("E.g., the answer is B", "B"),
         ("D", None),
         ("A dog, I would guess", None),
         ("There is no picture.", None),
@@ -67,6 +77,10 @@ def chose(letter: str) -> Verification:
 )
 def test_a_models_letter_is_read_where_it_is_sure(reply, letter):
     assert letter_in(reply, ASKED.options) == letter
+
+
+def test_an_option_behind_its_letter_may_have_a_letter_itself():
+    assert letter_in("B. Vitamin A.", ("Vitamin B", "Vitamin A")) == "B"
 
 
 def test_no_letter_is_right_more_often():

@@ -20,6 +20,8 @@ NAMED = [
     ("빨간 버스가 서 있다", "버스"),
     ("รถเมล์สีแดงจอดอยู่", "สีแดง"),
     ("एक लाल बस", "लाल"),
+    ("葛\U000e0100城市の駅", "葛城"),
+    ("a red\ufe0f bus", "red bus"),
 ]
 NOT_NAMED = [
     ("A predator in a minibus", "red"),
@@ -49,7 +51,9 @@ def test_all_that_is_lacking_is_told_in_its_order():
     assert lacking("a green bus", ("red", "bus|coach", "stop")) == ["red", "stop"]
 
 
-@pytest.mark.parametrize("known", ["", " ", "|", "bus|", "|bus", "★", "bus| |coach", "\u200b"])
+@pytest.mark.parametrize(
+    "known", ["", " ", "|", "bus|", "|bus", "★", "bus| |coach", "\u200b", "❤\ufe0f"]
+)
 def test_what_has_no_word_is_no_known_answer(known):
     assert not is_known_answer(known)
     assert is_known_answer("bus|coach")

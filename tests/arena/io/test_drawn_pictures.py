@@ -111,6 +111,13 @@ def test_boxes_are_red_and_three_of_1000_pixels_thick():
     ]
 
 
+def test_a_box_is_closed_at_the_edges_of_the_picture():
+    image = pixels(draw_boxes(black_picture(kept(100, 80)), [(0, 0, 1, 1), (-0.5, 0.5, 1.5, 0.9)]))
+    corners = [(0, 0), (99, 0), (0, 79), (99, 79), (99, 30), (30, 79)]
+    assert {image.getpixel(corner) for corner in corners} == {(255, 0, 0)}
+    assert image.getpixel((50, 60)) == (0, 0, 0)
+
+
 def test_a_black_picture_has_the_size_of_its_picture():
     image = pixels(black_picture(kept(33, 44)))
     assert image.size == (33, 44) and colours(image) == {(0, 0, 0)}

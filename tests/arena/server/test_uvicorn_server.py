@@ -7,12 +7,14 @@ import threading
 import time
 from contextlib import closing, suppress
 from dataclasses import replace
+from types import SimpleNamespace
 
 import httpx
 import psutil
 import pytest
 
-from arena.server.uvicorn_server import bind
+from arena.server import uvicorn_server
+from arena.server.uvicorn_server import allow_many_connections, bind
 from arena.settings import Settings
 from tests.support.hub_server import HubServer
 from tests.support.servers import ROOT
@@ -159,3 +161,19 @@ def test_a_head_is_waited_for_ten_seconds(server):
 def test_a_server_is_ready(server):
     answer = httpx.get(f"{server.address}/readyz")
     assert (answer.status_code, answer.text) == (200, "ready")
+
+
+def test_a_machine_without_a_limit_on_open_files_gets_one(monkeypatch):
+    """As on macOS, where the limit that counts can't be set to none."""
+    limits = {"soft": 256}
+
+    def setrlimit(_: int, both: tuple[int, int]) -> None:
+        if both[0] == -1:
+            raise ValueError("current limit exceeds maximum limit")
+        limits["soft"] = both[0]
+
+    resource = SimpleNamespace(
+        RLIMIT_NOFILE=7, RLIM_INFINITY=-1, getrlimit=lambda _: (256, -1), setrlimit=setrlimit
+    )
+    monkeypatch.setattr(uvicorn_server, "resource", resource)
+    assert allow_many_connections() == limits["soft"] == 10_240

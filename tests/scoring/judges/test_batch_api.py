@@ -26,7 +26,7 @@ from scoring.report import Report
 from tests.support.commands import Command
 from tests.support.forked_app import FORKS
 from tests.support.judging_process import CALLS, SPEC, drafted, scores
-from tests.support.openai_batches import Batches
+from tests.support.openai_batches import Batch, Batches
 from tests.support.openai_server import OpenAIServer
 
 
@@ -151,6 +151,19 @@ def test_a_batch_whose_beginning_got_no_answer_is_not_begun_again(server, databa
     server.batches.deaf_after_create = 1
     judged(server, database)
     assert len(server.batches.begun) == 1
+
+
+def test_a_batch_is_found_behind_hundreds_of_later_ones(server, database):
+    for number in range(250):
+        name = f"batch-{number}"
+        server.batches.begun[name] = Batch(name, "file-0", {"stereoscope": f"name-{number}"})
+
+    async def look_for(*names: str) -> list[str | None]:
+        address = Endpoint(server.address, Secret("sk-test"))
+        async with BatchJudge(SPEC, address, database) as judge:
+            return [await judge._remote_of(name, in_all=True) for name in names]
+
+    assert asyncio.run(look_for("name-249", "name-0", "never")) == ["batch-249", "batch-0", None]
 
 
 def test_a_server_without_batches_is_told_in_one_line(database):

@@ -19,6 +19,7 @@ from scoring.multiple_choice.extract import (
     random_letter,
     read_reply,
 )
+from scoring.multiple_choice.strict import ENDS
 from scoring.multiple_choice.types import NONE, PROTOCOL_WORDS, ChoiceQuestion, Clue, Decision, Rule
 
 ANIMALS = {"A": "dog", "B": "cat", "C": "bird", "D": "fish"}
@@ -336,6 +337,15 @@ def test_never_a_letter_that_is_no_option(text, options, protocol):
 def test_letter_and_content_are_read_in_any_order_of_options(texts, letter, form):
     options = dict(zip("ABCD", texts, strict=True))
     assert extract(form.format(letter, options[letter]), options).letter == letter
+
+
+def test_strict_leaves_out_the_sentences_that_the_cut_of_a_long_answer_breaks():
+    sentences = [f"Sentence {number} is about a garden. " for number in range(400)]
+    start = "".join(sentences)[: ENDS - len(". The answer is A")] + ". The answer is A"
+    answer = f"{start}nton's to give. {''.join(sentences)}"
+    assert answer[:ENDS] == start
+    assert extract(answer, ANIMALS).letter is None
+    assert extract(answer.replace("nton's to give.", ". We are sure."), ANIMALS).letter == "A"
 
 
 def test_strict_reads_both_ends_of_a_long_answer_and_says_so():

@@ -159,6 +159,16 @@ class TestFilesOfAnswers:
         report = checked_report(tmp_path / "questions", said)
         assert reasons(report)[0] == "Partial: no answer to 1 of 5 questions."
 
+    def test_a_question_whose_passes_all_failed_is_one_of_the_five(self, tmp_path, monkeypatch):
+        published_questions(tmp_path / "questions", monkeypatch)
+        failed = dict.fromkeys(circular([241]), "Failed to obtain answer via API.")
+        report = checked_report(tmp_path / "questions", circular() | failed)
+        assert reasons(report)[0] == "Partial: no answer to 1 of 5 questions."
+        del failed["3000241"]
+        said = {**circular([3, 252, 1050, 2003]), **failed}
+        report = checked_report(tmp_path / "questions", said)
+        assert reasons(report)[0] == "Partial: no answer to 1 of 5 questions."
+
     @pytest.mark.parametrize(
         ("changes", "is_checked"),
         [

@@ -14,7 +14,15 @@ from arena.database import Database
 from arena.drawing_png import png
 from arena.web.cookies import cookie_hash
 from scoring.benchmarks import mm_vet_published, mm_vet_tables, mmt_bench
-from scoring.benchmarks.article import ScoredAnswer, paired_lines, sentence, wrong_answers
+from scoring.benchmarks.article import (
+    PublishedBoard,
+    PublishedRow,
+    ScoredAnswer,
+    paired_lines,
+    published_sheet,
+    sentence,
+    wrong_answers,
+)
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.jobs.store import JobError, Jobs
 from scoring.report import Grade, Report, Row, ScoreLine
@@ -220,6 +228,28 @@ def test_a_comparison_is_paired_by_question_and_its_numbers_are_scipys():
         "even": 39,
         "odd": 39,
     }
+
+
+def test_a_group_may_be_called_as_the_first_line():
+    first = [ScoredAnswer(str(at), "q", "t", "", "", 1.0, ("All questions",)) for at in range(6)]
+    whole, group = paired_lines(first, first)
+    assert (whole.difference.n, group.difference.n) == (6, 6)
+
+
+@pytest.mark.parametrize("figure", ["model", "runs", "own"])
+def test_a_published_figure_may_be_called_as_a_column_of_ours(figure):
+    rows = (PublishedRow("other", {figure: 40.0}),)
+    sheet = published_sheet(PublishedBoard("spec", (figure,), rows, {figure: 50.0}), "this")
+    score = sheet.columns[1]
+    cells = [(row["model"], row[score.key], row[sheet.bold]) for row in sheet.rows]
+    assert score.head == figure
+    assert cells == [("this", 50.0, True), ("other", 40.0, False)]
+
+
+def test_a_dash_is_below_negative_scores():
+    rows = (PublishedRow("other", {"gain": -1.0}), PublishedRow("third", {"gain": None}))
+    sheet = published_sheet(PublishedBoard("spec", ("gain",), rows, {"gain": -2.0}), "this")
+    assert [row["model"] for row in sheet.rows] == ["other", "this", "third"]
 
 
 def test_a_comparison_counts_pictures():
