@@ -140,10 +140,10 @@ def _calibrate_judge(
     for group, group_scores in sorted(scores_by_group.items()):
         if len(group_scores) >= LEAST_MARKS:
             groups[group] = _measures(group_scores, median_marks)
-        if len(group_scores) >= LEAST_OF_GROUP and (
-            mean := _people_mean(report, median_marks, strata, group)
-        ):
-            group_means[group] = mean
+        if len(group_scores) >= LEAST_OF_GROUP:
+            mean = _people_mean(report, median_marks, strata, group)
+            if mean is not None:
+                group_means[group] = mean
     return JudgeCalibration(
         name=report.judge,
         measures=_measures(scored, median_marks),
