@@ -353,9 +353,7 @@ def _is_readable(answer: JudgeAnswer) -> bool:
     return read_score(answer.texts[0], _PROBE_SCALE, answer.finish[0]) is not None
 
 
-async def _try_fields(
-    judge: Judge, tokens_field: TokensField, **fields: Any
-) -> JudgeAnswer | None:
+async def _try_fields(judge: Judge, tokens_field: TokensField, **fields: Any) -> JudgeAnswer | None:
     """Returns the reply to a probe with these fields; None if the server refuses them."""
     messages = [{"role": message.role, "content": message.text} for message in _PROBE]
     body = {"model": judge.spec.model, "messages": messages, tokens_field: _PROBE_TOKENS, **fields}
