@@ -84,7 +84,9 @@ def calibrate(
     again: Sequence[PersonMark] = (),
     strata: Mapping[str, str] | None = None,
 ) -> Calibration:
-    """Compares judges of the same answers with people. Raises MarksError below LEAST_MARKS marked answers.
+    """Compares judges of the same answers with people.
+
+    Raises MarksError below LEAST_MARKS marked answers, or if a judge scored fewer of them.
 
     `again` are second marks by the same people. `strata` is each answer's stratum, within which the answers to mark
     were drawn by lot; None if they were drawn from all answers.
