@@ -24,9 +24,10 @@ _LETTERS_AS_LABELS = 6
 
 
 def common_answer(prediction: str, options: Mapping[str, str]) -> Clue | None:
-    """The clue of the most common answers, "B.", "B. cat" or "The answer is B.": a shortcut with the rules' result.
+    """The clue of the most common answers, "B.", "B. cat" or "The answer is B.": a shortcut past the rules.
 
-    None for all other answers.
+    A letter alone, or with its own option's text, is read even if it is another option's text, too. The rules would
+    leave it unclear. None for all other answers.
     """
     statement = _PLAIN_STATEMENT.fullmatch(prediction)
     if statement:
