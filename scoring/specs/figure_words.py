@@ -17,8 +17,10 @@ def headline_words(spec: Spec) -> str:
 
 
 def _figure_words(spec: Spec, figure: Figure) -> str:
-    if figure.positive is not None:
-        return _figure_of(figure, figure.positive.lower())
+    positive = figure.positive
+    if positive is not None:
+        is_letter = len(positive) == 1
+        return _figure_of(figure, positive if is_letter else positive.lower())
     if figure.all is not None:
         # A column of numbers, such as question_no, by what it numbers.
         names = [name.removesuffix("_no") for name in figure.all]
