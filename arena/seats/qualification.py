@@ -172,7 +172,7 @@ class Qualification:
     # For operators
 
     def unread(self, campaign: Campaign, seats: Iterable[Seat]) -> list[UnreadAnswer]:
-        """Returns the unread answers that may still decide a try, the oldest first."""
+        """Returns the unread answers of tries that aren't decided yet, the oldest first."""
         spec = campaign.spec.qualify
         if spec is None or campaign.ended_at is not None:
             return []
