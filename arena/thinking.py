@@ -1,8 +1,8 @@
 """Thinking: separates a model's thinking from the answer that people read.
 
-Only those formats of `reasoning.py` count that hold thinking: at the start of the text, at the start of a line outside
-of code, and all text before a lone closing mark, whose opening is in the prompt. An answer that merely mentions such
-marks keeps them.
+Thinking has one of the formats of `reasoning.py` that pages fold away. It is at the start of the text or of a line
+outside of code, or it is all text before a lone closing mark, whose opening is in the prompt. An answer that merely
+mentions such marks keeps them.
 """
 
 import re
@@ -23,8 +23,10 @@ from arena.reasoning import (
 )
 
 _FOLDED = frozenset(number for number, form in enumerate(FORMATS, 1) if form.is_folded)
-"""Groups of `OPENINGS` and `CLOSINGS` of formats that pages fold away."""
+"""Numbers of the groups in `OPENINGS` and `CLOSINGS` for the formats that pages fold away."""
 _OPENED_IN_PROMPT = frozenset(number for number in _FOLDED if FORMATS[number - 1].opens_in_prompt)
+_ESCAPED_STARTS = (r"\u003c", "%3c")
+"""Starts of marks that have several characters."""
 _MOST_MARK = 300
 """Most characters of a mark."""
 _MOST_OPENING = 120
@@ -121,6 +123,10 @@ class _Fences:
         self._counted = place
         return self._fences % 2 == 1
 
+    def skip(self, place: int) -> None:
+        """Leaves out the fences before a place that were not counted yet."""
+        self._counted = place
+
 
 def _without_turn_end(text: str) -> str:
     """Returns a text without the marks at its end, and the blanks between them."""
@@ -203,6 +209,11 @@ def _begins_line(text: str, place: int) -> bool:
     return has_line_start and _BLANK.fullmatch(indent) is not None
 
 
+def _begins_escape(text: str) -> bool:
+    """Returns whether a text is the beginning of an escaped mark's start."""
+    return any(start.startswith(text.lower()) for start in _ESCAPED_STARTS)
+
+
 def _without_inner(text: str, thoughts: list[str]) -> str:
     """Returns the answer without thinking that starts on a new line outside of code, which is added to `thoughts`."""
     closings = ClosingMarks(CLOSINGS, text)
@@ -224,6 +235,7 @@ def _without_inner(text: str, thoughts: list[str]) -> str:
         else:
             thoughts.append(text[opening.end() : closing.start()])
             place = closing.end()
+            fences.skip(place)  # Code in the thinking is no part of the answer.
     pieces.append(text[place:])
     return "".join(pieces)
 
@@ -265,8 +277,8 @@ class ThinkingStream:
             return piece
         self._held += piece
         while not self._is_answering:
-            has_found_mark = self._close_format() if self._format else self._open_format()
-            if not has_found_mark:
+            is_decided = self._close_format() if self._format else self._open_format()
+            if not is_decided:
                 return ""
         return self._take_held()
 
@@ -296,7 +308,8 @@ class ThinkingStream:
             self._format = mark.lastindex  # None for the mark of harmony's answer
             self._is_answering = mark.re is FINAL_CHANNEL
         else:
-            may_open = start == len(self._held) or MARK_START.match(self._held, start)
+            rest = self._held[start:]
+            may_open = not rest or MARK_START.match(rest) or _begins_escape(rest)
             self._is_answering = not may_open or len(self._held) > _MOST_OPENING
         return self._is_answering or self._format is not None
 

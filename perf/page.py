@@ -32,14 +32,14 @@ LINE = {"offline": False, "latency": 150, "downloadThroughput": 200_000, "upload
 SLOW_PROCESSOR = 4
 DESK = 1280
 PHONE = 390
-COLD = 1.2
+MOST_SECONDS = 1.2
 """Most seconds until a vote is possible."""
-SLOW = 1.6
+MOST_SECONDS_SLOW = 1.6
 """The same on the slow processor."""
 REQUESTS = 12
 SHIFT = 0.05
 PICTURES = 120
-"""Most requests, layout shift, and kB of a battle's pictures."""
+"""REQUESTS, SHIFT, PICTURES: the most requests, layout shift, and kB of a battle's pictures."""
 NEXT_MS = 100
 """Most milliseconds to the next battle."""
 ROUNDS = 3
@@ -170,7 +170,7 @@ def next_battles(page: Page, battles: int) -> list[float]:
         page.wait_for_function("() => !document.querySelector('#choose-a').disabled")
         page.keyboard.press("a")
         page.wait_for_timeout(700)
-        page.keyboard.press("n")
+        page.keyboard.press("n")  # shows the names, and with them `#next`
         page.wait_for_selector("#next:visible")
         page.wait_for_load_state("networkidle")  # the next battle arrives while the names are read
         page.wait_for_timeout(1500)
@@ -279,14 +279,20 @@ def read_pages(browser: Browser, app: Path, folder: Path, rounds: int) -> dict[s
     return visits
 
 
+def visit_line(case: str, visit: Visit, revision: str = "") -> str:
+    """Returns the table's line of a case, with the name of another revision before it."""
+    name = f"{revision} {case}" if revision else case
+    return f"{name:26} {visit}"
+
+
 def main(rounds: int = ROUNDS, battles: int = BATTLES, before: str = "") -> int:
     """Prints the table; returns 1 if a target was missed."""
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         browser = chromium(playwright)
-        votes, times = measure(browser, ROOT / "app.py", folder / "data", rounds, battles)
-        for case, visit in votes.items():
-            print(f"{case:26} {visit}")
+        visits, times = measure(browser, ROOT / "app.py", folder / "data", rounds, battles)
+        for case, visit in visits.items():
+            print(visit_line(case, visit))
         print(
             f"{'next battle':26} median {statistics.median(times):.0f} ms, slowest {max(times):.0f} ms"
         )
@@ -295,27 +301,27 @@ def main(rounds: int = ROUNDS, battles: int = BATTLES, before: str = "") -> int:
             for _ in range(rounds):
                 with new_page(browser, DESK) as page:
                     button_visits.append(open_page(page, address, _BUTTON_SHOWN))
-        print(f"{'Gradio, one button':26} {median(button_visits)}")
+        print(visit_line("Gradio, one button", median(button_visits)))
         reading = read_pages(browser, ROOT / "app.py", folder / "read", rounds)
         for case, visit in reading.items():
-            print(f"{case:26} {visit}")
+            print(visit_line(case, visit))
         if before:
             with revision_of(before, folder) as tree:
-                visits, _ = measure(browser, tree / "app.py", folder / "other", rounds, battles=0)
-                visits |= read_pages(browser, tree / "app.py", folder / "other-read", rounds)
-            for case, visit in visits.items():
-                print(f"{before} {case:{25 - len(before)}} {visit}")
+                others, _ = measure(browser, tree / "app.py", folder / "other", rounds, battles=0)
+                others |= read_pages(browser, tree / "app.py", folder / "other-read", rounds)
+            for case, visit in others.items():
+                print(visit_line(case, visit, before))
         browser.close()
-    missed = [*missed_targets(votes, times), *missed_reading_targets(reading)]
+    missed = [*missed_targets(visits, times), *missed_reading_targets(reading)]
     print(f"missed: {', '.join(missed)}" if missed else "every target is met")
     return int(bool(missed))
 
 
-def missed_targets(votes: dict[str, Visit], times: list[float]) -> list[str]:
+def missed_targets(visits: dict[str, Visit], times: list[float]) -> list[str]:
     """Returns the names of the targets that visits to vote missed; `times` are the ms to each next battle."""
     is_missed = {"next battle": statistics.median(times) > NEXT_MS}
-    for case, visit in votes.items():
-        most_seconds = SLOW if "slow" in case else COLD
+    for case, visit in visits.items():
+        most_seconds = MOST_SECONDS_SLOW if "slow" in case else MOST_SECONDS
         is_missed |= {
             f"{case}: seconds": visit.seconds > most_seconds,
             f"{case}: requests": visit.requests > REQUESTS,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from perf import __main__ as all_of_them
-from perf import attacks, ratings
+from perf import attacks, page, ratings
 from tests.support.servers import ROOT
 
 PROGRAMS = sorted(path.stem for path in (ROOT / "perf").glob("[!_]*.py"))
@@ -26,6 +26,12 @@ def test_all_are_run_and_one_that_fails_does_not_stop_the_others(capfd):
     assert told.err.count("No module named") == 2
     assert "failed, or missed a target: not_there, not_there_either" in told.out
     assert all_of_them.main(()) == 0
+
+
+def test_a_table_of_pages_has_lines_for_a_revision_of_any_name():
+    visit = page.Visit()
+    assert page.visit_line("390, cold", visit, "main") == page.visit_line("main 390, cold", visit)
+    assert page.visit_line("390, cold", visit, "f" * 40).startswith(f"{'f' * 40} 390, cold  0.00 s")
 
 
 def test_our_side_of_the_ratings_runs_each_of_its_tasks(tmp_path):

@@ -31,7 +31,8 @@ def _winner(row: Row, model_a: str, model_b: str) -> Winner:
     equal = cells.flag(row, "both_equal")
     has_chosen = chosen is not None
     is_equal = bool(equal)
-    if has_chosen == is_equal:
+    is_exactly_one = has_chosen != is_equal
+    if not is_exactly_one:
         problem = f"Expected a chosen model or both_equal, found {cells.quoted(chosen)} and {equal}. Correct the row."
         raise RowsError(problem, column="chosen_model_name")
     if is_equal:

@@ -62,7 +62,7 @@ def bank_sources(connection: Connection) -> list[BoardSource]:
 
 
 def board_sources(connection: Connection, votes: pd.DataFrame) -> list[BoardSource]:
-    """Returns every source of votes: the bank's, live ones (of the votes cast here), then imported ones."""
+    """Returns every source of votes: the bank's, live ones, then imported ones. `votes` are those cast here."""
     live = [BoardSource(source.label, "live", source.code) for source in live_sources(votes)]
     imported = [
         BoardSource(source.label, "imported", source.id) for source in imported_sources(connection)
@@ -86,7 +86,7 @@ def default_source(sources: Sequence[BoardSource]) -> BoardSource:
 
 
 def parse_day(text: object) -> date | None:
-    """Parses a day; None for a blank. Raises BoardSelectionError for anything else."""
+    """Parses a day; None for a blank, and for what isn't a text. Raises BoardSelectionError for any other text."""
     if not isinstance(text, str) or not text.strip():
         return None
     day = None

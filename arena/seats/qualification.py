@@ -2,8 +2,8 @@
 
 The platforms require it: a failed comprehension check needs two tries and is no ground for a rejection. The questions
 of a try are the same whenever the page is opened, and each is answered once. The next try has other questions if there
-are enough, since feedback reveals the earlier answers. A caption of a sample without known words waits for an operator,
-and so does its try, unless the other answers decide."""
+are enough, since feedback reveals the earlier answers. If a sample has no known answers, a worker's caption of it waits
+for an operator, and so does the try, unless the other answers decide."""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -172,7 +172,7 @@ class Qualification:
     # For operators
 
     def unread(self, campaign: Campaign, seats: Iterable[Seat]) -> list[UnreadAnswer]:
-        """Returns the unread answers that may still decide a try, the oldest first."""
+        """Returns the unread answers of tries that aren't decided yet, the oldest first."""
         spec = campaign.spec.qualify
         if spec is None or campaign.ended_at is not None:
             return []
@@ -182,7 +182,8 @@ class Qualification:
         answers = select(SEAT_TRY.c.seat_id, SEAT_TRY.c.attempt, SEAT_TRY.c.is_right)
         unread = select(SEAT_TRY).where(is_of_campaign, SEAT_TRY.c.is_right.is_(None))
         with self._database.read() as connection:
-            answers_of_seats = grouped(
+            # By seat, pairs of an attempt and an answer.
+            pairs_by_seat = grouped(
                 (row.seat_id, (row.attempt, row.is_right))
                 for row in connection.execute(answers.where(is_of_campaign))
             )
@@ -190,7 +191,8 @@ class Qualification:
         current_attempts: dict[int, int] = {}
         for seat in seats:
             if seat.must_qualify:
-                standing = _standing(spec, grouped(answers_of_seats.get(seat.id, ())))
+                attempts = grouped(pairs_by_seat.get(seat.id, ()))
+                standing = _standing(spec, attempts)
                 if standing is not None:
                     current_attempts[seat.id] = standing.attempt
         return [

@@ -98,4 +98,5 @@ def usual_path(path: str) -> str:
     first_word, slash, rest = path.strip("/").partition("/")
     if not rest:
         slash = ""
-    return f"/{quote(unquote(first_word).lower())}{slash}{rest}"
+    # An escaped slash stays escaped: "//" at the start would lead to another host.
+    return f"/{quote(unquote(first_word).lower(), safe='')}{slash}{rest}"

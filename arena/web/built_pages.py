@@ -44,8 +44,8 @@ _EVERY_ADDRESS = (
     'for (const path of ["", ...Object.keys(gradio_config.page)]) '
     "gradio_config.page[path] = gradio_config.page[gradio_config.current_page];"
 )
-"""Gradio's script finds the page that it was sent at any address: it doesn't know all of them, and in another language
-a page has another path."""
+"""Has Gradio's script show the page that it was sent, whatever the address: it doesn't know all addresses, and in
+another language a page has another path."""
 _SCRIPT_TAGS = re.compile(
     r'<link rel="manifest"[^<>]*>\s*<script type="module" crossorigin src="\./(assets/index-[\w-]+\.js)"></script>\s*'
     r'<link rel="stylesheet" crossorigin href="\./(assets/index-[\w-]+\.css)">'

@@ -17,7 +17,7 @@ _UNKNOWN: Mapping[str, str] = {
     "organisation": "filter.unknown_organisation",
     "licence": "filter.unknown_licence",
 }
-"""The keys of the texts for facts that are unknown."""
+"""The keys of the texts for unknown facts, by each field that leaves out models."""
 
 
 class Filtered(NamedTuple):
@@ -136,7 +136,7 @@ def menus(chosen: ModelFilter, facts: Sequence[ModelFacts]) -> Iterator[FilterMe
     makers = _names(model.organisation for model in facts)
     licences = _names(model.licence for model in facts)
     sizes = [parse_size(model.size) or 0 for model in facts if model.size]
-    # A size that no model has below or above it tells nothing apart.
+    # A step with all models on one side tells none apart.
     steps = []
     if sizes:
         steps = [step for step in _STEPS if min(sizes) <= _parameters(step) < max(sizes)]

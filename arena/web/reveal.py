@@ -75,7 +75,10 @@ class Reveal:
         )
 
     def _latest_board(self, battle: Battle) -> Board | None:
-        """Returns the official board of a battle's item; None if it isn't computed yet. It is computed from now on."""
+        """Returns the official board of a battle's item; None without one, or if it isn't computed yet.
+
+        Asking for it has it computed in the background.
+        """
         item = self.items.bank().items.get(battle.item)
         if item is None:
             return None

@@ -51,6 +51,7 @@ from scoring.no_answers import no_answer, no_answer_sentences, treatment
 from scoring.report import ScoreLine
 from scoring.rules.base import Judged, Reading, RuleProtocol
 from scoring.score_sheets import TreeTable
+from scoring.specs.derived import cell_members
 from scoring.specs.downloads import report_files
 from scoring.specs.judging import judge_tasks, stamped, with_outcomes
 from scoring.specs.problems import either
@@ -88,7 +89,7 @@ from scoring.specs.trees import figure_tables, truth_columns, whole_figures
 
 _SHOWN_IDS = 10
 OWN = "own"
-"""Key of a benchmark that its user brings; that of a job or report goes on with what tells its spec from others."""
+"""Key of a benchmark that its user brings; in jobs and reports, a colon and the start of its spec's digest follow."""
 RULE_PROTOCOL_WORDS: Mapping[str, str] = {
     **PROTOCOL_WORDS,
     "vlmevalkit": "VLMEvalKit",
@@ -106,7 +107,7 @@ RULE_NOTES: Mapping[str, str] = {
 
 
 def protocol_note(spec: Spec, protocol: RuleProtocol) -> str:
-    """Returns what a protocol does with the answers of a spec: in its rules' own words, if each rule has some."""
+    """Returns what a protocol does with a spec's answers: in its first rule's own words, if each rule has its own."""
     notes = [case.rule.notes[protocol] for case in spec.rule if protocol in case.rule.notes]
     return notes[0] if len(notes) == len(spec.rule) else RULE_NOTES[protocol]
 
@@ -177,13 +178,14 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     def column_names(self) -> ColumnNames:
         own = self.spec.columns
         usual = USUAL_NAMES
-        id = (plain_name(own.id),)
-        question = (plain_name(own.question),)
+        has_usual_id = own.id == usual.id
+        own_question = plain_name(own.question)
+        has_usual_question = own_question == usual.questions[0]
         return ColumnNames(
             id=own.id,
             answer=own.answer,
-            ids=usual.ids if own.id == usual.id else id,
-            questions=usual.questions if question == usual.questions[:1] else question,
+            ids=usual.ids if has_usual_id else (plain_name(own.id),),
+            questions=usual.questions if has_usual_question else (own_question,),
         )
 
     def fits_questions(self, first: Record) -> bool:
@@ -213,7 +215,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     def with_truths(
         self, file: ReadFile[SpecRow], questions: Mapping[str, Mapping[str, Any]]
     ) -> ReadFile[SpecRow]:
-        """Returns the file with the question file's cells in place of its own.
+        """Returns the file with the question file's cells in place of its own; it has no new problems.
 
         With cells of their own, strangers could choose groups that reveal single answers.
         """
@@ -402,10 +404,12 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             counted = either(kinds)
             text = f"Unreadable: {len(unread):,} of {total:,} answers. This protocol counts them as {counted}."
             return [Caveat("", text)]
+        undecided = f"Undecided: {len(unread):,} of {total:,} answers."
         head = figure_lines(report)[head_figure(report)]
+        if not head.unscored:  # None of them would count, as without a right answer.
+            return [Caveat("", undecided)]
         low = f"{head.worst:{head.form}}"
         high = f"{head.best:{head.form}}"
-        undecided = f"Undecided: {len(unread):,} of {total:,} answers."
         text = f"{undecided} If they counted, the score would be {low} to {high} ({head.name})."
         return [Caveat("", text)]
 
@@ -450,7 +454,8 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         answers = []
         for row, item in zip(report.rows, report_items(report), strict=True):
             options = "".join(f"\n{letter}. {text}" for letter, text in item.options.items())
-            group = str(row.row.cells.get(column, ""))
+            names = [name.strip() for name in cell_members(row.row.cells.get(column))]
+            groups = tuple(dict.fromkeys(name for name in names if name))
             truth = item.truth or ""
             if truth in item.options:
                 truth = f"{truth}. {item.options[truth]}"
@@ -462,7 +467,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
                     answer=row.row.answer,
                     grade=outcome_words(row.reading),
                     score=unit_score(spec, row) if has_truth(spec, item) else None,
-                    groups=(group,) if group else (),
+                    groups=groups,
                     row=row.row.row,
                     picture=row.row.picture,
                 )

@@ -72,7 +72,7 @@ class JudgeStopped(JudgeError):
 
 
 class JudgeUnreadable(JudgeStopped):
-    """A judge with too many unreadable replies in a row; the message quotes two of them, `wordless` none."""
+    """A judge with too many unreadable replies in a row; the message quotes one or two of them, `wordless` none."""
 
     def __init__(self, message: str, wordless: str) -> None:
         super().__init__(message)
@@ -164,7 +164,7 @@ class Judge:
 
     @property
     def waits(self) -> str:
-        """The reason why all calls wait, and until when; empty while calls run."""
+        """The reason why all calls wait, as the end of a sentence ("waiting ..."); empty while calls run."""
         pause = self._meter.pause_left()
         if pause >= _REPORTED_PAUSE:
             until = now() + timedelta(seconds=pause)
@@ -193,11 +193,11 @@ class Judge:
             self._estimated_cost += cost(price, estimate, likely_completion(self.spec, ask))
         used = answer.tokens or Tokens(estimate, sum(len(text) // 4 + 1 for text in answer.texts))
         return Reply(
-            tuple(map(self.address.redact, answer.texts[: ask.samples])),
-            tuple(map(self.address.redact, answer.finish[: ask.samples])),
-            used.prompt,
-            used.completion,
-            self.address.redact(answer.model),
+            texts=tuple(map(self.address.redact, answer.texts[: ask.samples])),
+            finish=tuple(map(self.address.redact, answer.finish[: ask.samples])),
+            prompt_tokens=used.prompt,
+            completion_tokens=used.completion,
+            model=self.address.redact(answer.model),
         )
 
     def _picture(self, picture: ShownImage) -> str:
@@ -299,11 +299,11 @@ async def probe(
 
     Raises JudgeStopped, which is JudgeUnreadable if none of the replies can be read, and JudgeFailed.
     """
-    tokens: TokensField = "max_tokens"
+    tokens_field: TokensField = "max_tokens"
     plainest = JudgeSpec(
         model=model,
         temperature=False,
-        tokens=tokens,
+        tokens=tokens_field,
         samples=False,
         seed=False,
         json_schema=False,
@@ -311,19 +311,19 @@ async def probe(
         price=None,
     )
     async with Judge(plainest, address, pace, fetcher=fetcher) as judge:
-        first = await _try_fields(judge, tokens)
+        first = await _try_fields(judge, tokens_field)
         if first is None:
-            tokens = "max_completion_tokens"
-            first = await _try_fields(judge, tokens)
+            tokens_field = "max_completion_tokens"
+            first = await _try_fields(judge, tokens_field)
         if first is None:
             raise JudgeStopped(
                 "The server refuses even the plainest request to this model. Choose another judge."
             )
         temperature, samples, seed, schema = await asyncio.gather(
-            _try_fields(judge, tokens, temperature=0.0),
-            _try_fields(judge, tokens, n=2),
-            _try_fields(judge, tokens, seed=1),
-            _try_fields(judge, tokens, response_format=response_format(_PROBE_SCHEMA)),
+            _try_fields(judge, tokens_field, temperature=0.0),
+            _try_fields(judge, tokens_field, n=2),
+            _try_fields(judge, tokens_field, seed=1),
+            _try_fields(judge, tokens_field, response_format=response_format(_PROBE_SCHEMA)),
         )
     answers = [answer for answer in (first, temperature, samples, seed, schema) if answer]
     if not any(map(_is_readable, answers)):
@@ -336,7 +336,7 @@ async def probe(
     return JudgeSpec(
         model=model,
         temperature=temperature is not None,
-        tokens=tokens,
+        tokens=tokens_field,
         samples=samples is not None and len(samples.texts) == 2,
         seed=seed is not None,
         json_schema=schema is not None and _PROBE_REPLY.fullmatch(schema.texts[0]) is not None,
@@ -353,10 +353,10 @@ def _is_readable(answer: JudgeAnswer) -> bool:
     return read_score(answer.texts[0], _PROBE_SCALE, answer.finish[0]) is not None
 
 
-async def _try_fields(judge: Judge, tokens: TokensField, **fields: Any) -> JudgeAnswer | None:
+async def _try_fields(judge: Judge, tokens_field: TokensField, **fields: Any) -> JudgeAnswer | None:
     """Returns the reply to a probe with these fields; None if the server refuses them."""
     messages = [{"role": message.role, "content": message.text} for message in _PROBE]
-    body = {"model": judge.spec.model, "messages": messages, tokens: _PROBE_TOKENS, **fields}
+    body = {"model": judge.spec.model, "messages": messages, tokens_field: _PROBE_TOKENS, **fields}
     try:
         return await judge._answer(body, estimated_tokens(_PROBE), 0)
     except (AskRefused, _FieldRefused):

@@ -12,20 +12,22 @@ _PLAIN_LABEL = re.compile(r"\(?([A-Z])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
 _PLAIN_STATEMENT = re.compile(
     r"[Tt]he (?:correct )?answer is:? \(?([A-Z])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII
 )
+"""_PLAIN_LABEL, _PLAIN_STATEMENT: a letter (group 1), alone or with a mark and the text behind it (group 2)."""
 _MAY_BE_LETTER = re.compile(r"\s*\w(?:\W{1,2})?\s*\Z")
 _SIGNED_LETTER = re.compile(r"\s*[A-Za-z]{1,2}[-+*#\u2212\u2013]{1,2}\s*\Z")
-_SHORTEST = 8
+_PAST_SIGNED = 8
 """Characters from which an option is longer than a letter with a sign, in any wrapping."""
-_LONGEST_MARKED = 12
+_PAST_MARKED = 12
 """Characters from which an option is longer than a letter in emphasis and marks."""
 _LETTERS_AS_LABELS = 6
 """Letters from A on that a model may use as labels, whatever the question's labels are."""
 
 
 def common_answer(prediction: str, options: Mapping[str, str]) -> Clue | None:
-    """The clue of the most common answers, "B.", "B. cat" or "The answer is B.": a shortcut with the rules' result.
+    """The clue of the most common answers, "B.", "B. cat" or "The answer is B.": a shortcut past the rules.
 
-    None for all other answers.
+    A letter alone, or with its own option's text, is read even if it is another option's text, too. The rules would
+    leave it unclear. None for all other answers.
     """
     statement = _PLAIN_STATEMENT.fullmatch(prediction)
     if statement:
@@ -53,7 +55,7 @@ def _statement_clue(statement: re.Match[str], options: Mapping[str, str]) -> Clu
 
 def _short_options(options: Mapping[str, str]) -> list[str]:
     """The texts of the options that may be a letter with a sign."""
-    return [text for text in options.values() if len(text) < _SHORTEST]
+    return [text for text in options.values() if len(text) < _PAST_SIGNED]
 
 
 def _is_own_content(match: re.Match[str], options: Mapping[str, str]) -> bool:
@@ -68,7 +70,7 @@ def letter_clue(written: str, span: str, options: Mapping[str, str]) -> Clue | N
         return Clue(Rule.ALONE, written, span)
     letter = written.upper()
     # A longer text is more than a letter in marks, and need not be read.
-    short_options = [text for text in options.values() if len(text) < _LONGEST_MARKED]
+    short_options = [text for text in options.values() if len(text) < _PAST_MARKED]
     is_content = any(plain_content(text) == written.lower() for text in short_options)
     if is_content:
         return Clue(Rule.CONFLICT, None, span) if letter in options else None
@@ -88,6 +90,7 @@ def _initial(letter: str, span: str, options: Mapping[str, str]) -> Clue:
     if not with_initial or is_next_label:
         return Clue(Rule.OUTSIDE, none_of(options), span)
     may_be_label = letter in USUAL_LETTERS[:_LETTERS_AS_LABELS] and not is_abbreviation
+    # Where an option begins with a label, letters can't be told from initials.
     are_labels_initials = bool(options.keys() & {*initials.values()})
     if len(with_initial) > 1 or may_be_label or are_labels_initials:
         return Clue(Rule.CONFLICT, None, span)

@@ -84,7 +84,9 @@ def calibrate(
     again: Sequence[PersonMark] = (),
     strata: Mapping[str, str] | None = None,
 ) -> Calibration:
-    """Compares judges of the same answers with people. Raises MarksError below LEAST_MARKS marked answers.
+    """Compares judges of the same answers with people.
+
+    Raises MarksError below LEAST_MARKS marked answers, or if a judge scored fewer of them.
 
     `again` are second marks by the same people. `strata` is each answer's stratum, within which the answers to mark
     were drawn by lot; None if they were drawn from all answers.
@@ -140,10 +142,10 @@ def _calibrate_judge(
     for group, group_scores in sorted(scores_by_group.items()):
         if len(group_scores) >= LEAST_MARKS:
             groups[group] = _measures(group_scores, median_marks)
-        if len(group_scores) >= LEAST_OF_GROUP and (
-            mean := _people_mean(report, median_marks, strata, group)
-        ):
-            group_means[group] = mean
+        if len(group_scores) >= LEAST_OF_GROUP:
+            mean = _people_mean(report, median_marks, strata, group)
+            if mean is not None:
+                group_means[group] = mean
     return JudgeCalibration(
         name=report.judge,
         measures=_measures(scored, median_marks),

@@ -1,7 +1,7 @@
 """Marking results: a report's judge against people's marks of its answers, beside other judges of the same answers."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from scoring.people.mark_files import (
     judge_name,
 )
 from scoring.people.marking import Marking
-from scoring.people.measures import MarksError, Measures
+from scoring.people.measures import LEAST_MARKS, MarksError, Measures
 from scoring.people.plan import answer_key
 from scoring.people.store import Mark
 from scoring.registry import benchmark_of
@@ -86,9 +86,13 @@ def mark_results(
             dollars[judged.judge] = quoted_dollars * PRICED_ANSWERS / len(own.answers)
     is_random = not any(mark.is_brought for mark in marks)
     strata = _strata(marking, marks) if is_random else None
+    person_marks = _person_marks(marks, round=1)
+    marked_items = {mark.item for mark in person_marks}
+    own_report, *other_reports = reports
+    measured_others = [report for report in other_reports if _is_measured(report, marked_items)]
     try:
         calibration = calibrate(
-            reports, _person_marks(marks, round=1), _person_marks(marks, round=2), strata
+            [own_report, *measured_others], person_marks, _person_marks(marks, round=2), strata
         )
     except MarksError:
         calibration = None
@@ -98,10 +102,16 @@ def mark_results(
         calibration=calibration,
         between=paired_comparisons(reports),
         is_random=is_random,
-        judge=reports[0].judge,
+        judge=own_report.judge,
         differences=_differences(marking, job, own) if with_others else {},
         dollars=dollars,
     )
+
+
+def _is_measured(report: JudgedReport, marked_items: Collection[str]) -> bool:
+    """Whether a judge scored enough of the marked answers to be compared with people."""
+    scores = [answer.score for item, answer in report.answers.items() if item in marked_items]
+    return len(scores) - scores.count(None) >= LEAST_MARKS
 
 
 def judged_report(report: Report) -> JudgedReport:

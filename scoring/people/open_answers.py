@@ -17,7 +17,10 @@ DRAWN = 376
 
 @remembered
 def open_rows(report: AnyReport) -> Sequence[Decided]:
-    """The rows that a report's rules leave to a judge, whether a judge read them or not; none without letters."""
+    """The rows that a report's rules leave to a judge, whether one read them or not.
+
+    Empty for a report that isn't multiple-choice.
+    """
     if not isinstance(report, ChoiceReport):
         return ()
     return [row for row in report.rows if row.decision.was_open]

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from arena.ratings.shares import Share, design_effects, shares
+from arena.ratings.shares import Share, clustered_shares
 from arena.types import grouped
 from scoring.multiple_choice.types import NONE, PASS, Decision
 from scoring.report import answer_digest
@@ -115,10 +115,10 @@ def option_of(decision: Decision, options: Iterable[str]) -> str | None:
 
 def align(extractor: str, model: str, pairs: Sequence[PairedChoice]) -> Alignment:
     """Compares an extractor's choices with people's; intervals count answers to one question as a cluster."""
-    chosen_alone = [
+    chosen_by_extractor = [
         pair for pair in pairs if pair.people == NO_OPTION and pair.outcome == "one none"
     ]
-    return _alignment(extractor, model, pairs, chose=len(chosen_alone))
+    return _alignment(extractor, model, pairs, chose=len(chosen_by_extractor))
 
 
 def align_by_model(
@@ -150,8 +150,8 @@ def _alignment(
 def _share(pairs: Sequence[PairedChoice], outcome: Outcome) -> Share:
     hit = np.array([pair.outcome == outcome for pair in pairs], bool)
     _, question = np.unique([pair.question for pair in pairs], return_inverse=True)
-    effect = design_effects(hit, np.zeros(len(hit), int), 1, [question.astype(int)])
-    (share,) = shares(np.array([hit.sum()]), np.array([len(hit)]), effect)
+    one_cell = np.zeros(len(hit), int)
+    (share,) = clustered_shares(hit, one_cell, cells=1, clusterings=[question.astype(int)])
     return share
 
 
@@ -170,7 +170,7 @@ def _round(reading: PersonReading) -> int:
 
 
 def peoples_choices(readings: Iterable[PersonReading]) -> dict[AnswerKey, str]:
-    """The option that most people chose, by answer; in a tie the latest: where two differ, a third decides."""
+    """The option that most people chose, by answer; in a tie the one of them chosen last: a third person decides."""
     choices = {}
     for answer, last in last_readings(readings).items():
         options = [reading.option for reading in last]

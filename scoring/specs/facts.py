@@ -1,4 +1,4 @@
-"""Facts of a benchmark: all that a spec says, in words, for the command line and the benchmark's page."""
+"""Facts of a benchmark: what its spec says, in words, for the command line and the benchmark's page."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -15,7 +15,10 @@ class BenchmarkFact(NamedTuple):
 
 
 def spec_facts(spec: Spec, notes: Mapping[str, str]) -> Iterator[BenchmarkFact]:
-    """Yields all that a spec says but its name and its sentence `about`; `notes` are sentences by protocol."""
+    """Yields a spec's size, licence, citation, endings of file names, rules, protocols, question files and digest.
+
+    `notes` are sentences by protocol.
+    """
     if spec.size:
         yield BenchmarkFact(t("benchmarks.size"), translated(spec.size))
     yield BenchmarkFact(t("benchmarks.licence"), translated(spec.licence))

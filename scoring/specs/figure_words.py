@@ -17,13 +17,14 @@ def headline_words(spec: Spec) -> str:
 
 
 def _figure_words(spec: Spec, figure: Figure) -> str:
-    if figure.positive is not None:
-        return _figure_of(figure, figure.positive.lower())
+    positive = figure.positive
+    if positive is not None:
+        is_letter = len(positive) == 1
+        return _figure_of(figure, positive if is_letter else positive.lower())
     if figure.all is not None:
-        return t(
-            "benchmarks.figure_whole",
-            group=_all_of(name.removesuffix("_no") for name in figure.all),
-        )
+        # A column of numbers, such as question_no, by what it numbers.
+        names = [name.removesuffix("_no") for name in figure.all]
+        return t("benchmarks.figure_whole", group=_all_of(names))
     if figure.mean_of is not None:
         return t("benchmarks.figure_mean", group=figure.mean_of)
     if figure.over is not None:
@@ -51,5 +52,8 @@ def _row_words(spec: Spec, figure: Figure) -> str:
         return "ratio of marks"
     if figure.mark is not None:
         return "mean mark"
-    measures = dict.fromkeys(case.rule.measure for case in spec.rule)
-    return measures.popitem()[0] if len(measures) == 1 else "mean score"
+    measures = {case.rule.measure for case in spec.rule}
+    if len(measures) != 1:
+        return "mean score"
+    [measure] = measures
+    return measure

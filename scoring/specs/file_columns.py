@@ -73,7 +73,8 @@ def _question_columns(spec: Spec, example: RuleExample) -> Iterator[FileColumn]:
 def _option_columns(spec: Spec) -> Iterator[FileColumn]:
     """Yields the columns of the options, if a rule reads letters from them."""
     letters = [case.rule for case in spec.rule if isinstance(case.rule, LetterRule)]
-    if all(rule.options is not None for rule in letters):
+    reads_columns = any(rule.options is None for rule in letters)
+    if not reads_columns:
         return
     names = spec.columns.options
     if names is not None and len(names) == 1:
@@ -91,10 +92,12 @@ def _columns_of_rules(spec: Spec) -> Iterator[FileColumn]:
     cases = [chosen, *(case for case in spec.rule if case is not chosen)]
     for case in cases:
         for name, cell in (case.when or {}).items():
+            # An empty cell is no different from a column that the file lacks.
             if cell or case is chosen:
                 yield FileColumn(name, "The kind of question, which decides its rule", cell)
     for case in cases:
-        yield from (FileColumn(*column) for column in case.rule.named_columns)
+        for column in case.rule.named_columns:
+            yield FileColumn(column.name, column.holds, column.cell)
         for name in case.rule.prompt_columns:
             yield FileColumn(
                 name, _optional("A text for the judge's prompt"), _example_cell(spec, name)
@@ -171,14 +174,17 @@ def _example_cell(spec: Spec, column: str) -> str:
 def _example_source_cell(derived_columns: Sequence[Derived]) -> str:
     """A cell that these derived columns can be made of; "" if any text will do."""
     for derived in derived_columns:
-        if derived.names:
+        if derived.names and derived.part is None:
             return next(iter(derived.names))
         sign = derived.split or derived.list
         if sign is not None and derived.part is None:
             return f"one{sign}two"
     numbered = [derived for derived in derived_columns if derived.part is not None]
     if numbered:
-        parts = max(derived.part or 1 for derived in numbered)
-        return (numbered[0].by or "").join(["1"] * parts)
+        parts = ["1"] * max(derived.part or 1 for derived in numbered)
+        for derived in numbered:
+            if derived.part is not None and derived.names and not derived.needs_number:
+                parts[derived.part - 1] = next(iter(derived.names))
+        return (numbered[0].by or "").join(parts)
     is_number = any(derived.needs_number for derived in derived_columns)
     return "1" if is_number else ""

@@ -63,7 +63,7 @@ class Accuracies:
 
 @dataclass(frozen=True, eq=False)
 class TaskMap:
-    """Distances between tasks, from 0 to 2: 1 minus a cosine, or minus a rank correlation."""
+    """Distances between tasks, from 0 to 2: 1 minus a cosine or a rank correlation."""
 
     source: str
     """The data behind the distances, in a clause."""

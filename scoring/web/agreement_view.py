@@ -1,4 +1,4 @@
-"""Agreement view: HTML and Figure 9 for how far people agree and how far judges and metrics follow them."""
+"""Agreement view: how far people agree, and how far judges and metrics follow them (VisIT-Bench's Figure 9)."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def measures_html(agreement: PeopleAgreement) -> str:
 
 
 def reproduction_plot(agreement: PeopleAgreement) -> Plot:
-    """Plot Figure 9, best measure first."""
+    """Returns Figure 9 as a plot, best measure first."""
     title = translated(TITLE)
     note = t("agreement.plot_note")
     rows = [

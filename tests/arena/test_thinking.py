@@ -85,6 +85,13 @@ def test_thinking_between_two_parts_of_an_answer_is_folded_too():
     assert split_thinking("First part.\n<think>And then").text == "First part."
 
 
+def test_code_that_thinking_leaves_open_does_not_hide_the_next_thinking():
+    text = (
+        f"First part.\n<think>{THOUGHT}\n```</think>\nSecond.\n<think>{THOUGHT}</think>\n{ANSWER}"
+    )
+    assert split_thinking(text).text == f"First part.\n\nSecond.\n\n{ANSWER}"
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 40, 10_000])
 @pytest.mark.parametrize("form", FOLDED)
 def test_a_growing_text_shows_no_thinking_however_it_is_cut(form, size):
@@ -94,6 +101,14 @@ def test_a_growing_text_shows_no_thinking_however_it_is_cut(form, size):
     shown.append(stream.end())
     assert "".join(shown).removesuffix("<|return|>") == ANSWER
     assert not any("see" in piece or "think" in piece.lower() for piece in shown)
+    assert stream.thinking == THOUGHT
+
+
+@pytest.mark.parametrize("less", [r"\u003c", "%3c", r"\U003C"])
+def test_a_growing_text_shows_no_thinking_within_escaped_marks(less):
+    stream = ThinkingStream()
+    text = f"{less}think>{THOUGHT}{less}/think>{ANSWER}"
+    assert "".join([*map(stream.take, text), stream.end()]) == ANSWER
     assert stream.thinking == THOUGHT
 
 

@@ -76,6 +76,16 @@ def test_the_made_up_row_of_a_benchmark_is_read_and_right(name, tmp_path):
     assert report.left or answer.score == 1
 
 
+def test_a_made_up_cell_has_a_named_part_at_its_place():
+    derive = {
+        "scene": {"from": "code", "part": 2, "by": "-", "names": {"in": "Indoors"}},
+        "light": {"from": "code", "part": 3, "by": "-"},
+    }
+    spec = {"name": "Parts", "about": "A toy.", "derive": derive, "groups": ["scene", "light"]}
+    columns = own_benchmark(spec_of({**spec, "rule": "text"})).columns()
+    assert {column.name: column.cell for column in columns}["code"] == "1-in-1"
+
+
 def test_an_own_rubric_has_a_row_too(data, tmp_path):
     benchmark = own_benchmark(load_spec(data / "specs" / "own_rubric.yaml"))
     opened = open_upload(row_file(tmp_path, benchmark), benchmark=benchmark)

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from arena.locale import CHINESE, LOCALES
 from arena.templates import macros
-from arena.web.addresses import DOORS, RESULTS, SCORE, VOTE, Address
+from arena.web.addresses import DOORS, RESULTS, SCORE, VOTE, Address, usual_path
 from arena.web.built_pages import BuiltPages
 from arena.web.cookies import COOKIE
 from arena.web.heads import Head, page_head
@@ -187,11 +187,16 @@ def test_previews_have_a_picture_where_the_public_address_is_known():
         ("/Model/a%2Fb/", "/model/a%2Fb"),
         ("/%73core", "/score"),
         ("/%ff", "/%EF%BF%BD"),
+        ("/%2f%2fevil.example", "/%2F%2Fevil.example"),
     ],
 )
 def test_an_address_that_is_written_otherwise_leads_to_itself(server, path, to):
     answer = httpx.get(server.address + path, headers=HTML)
     assert (answer.status_code, answer.headers.get("location")) == (307, to)
+
+
+def test_an_address_with_escaped_slashes_leads_to_no_other_host():
+    assert usual_path("/%2F%2Fevil.example/x") == "/%2F%2Fevil.example/x"
 
 
 @pytest.mark.parametrize("path", ["/nonsense", "/evil.example", "/<b>bold", f"/{'long' * 500}"])

@@ -281,6 +281,20 @@ def test_marks_calibrate_the_judge(marked):
     )
 
 
+def test_a_judge_that_scored_nothing_does_not_hide_the_calibration_of_others(marked):
+    report = mm_vet_report()
+    rows = tuple(
+        replace(row, grades=tuple(replace(grade, score=None) for grade in row.grades))
+        for row in report.rows
+    )
+    unread = replace(report, rows=rows, judge=replace(report.judge, model="weak judge"))
+    Jobs(marked.database).add_done(OWNER, unread)
+    marked.mark(marked.seat(), "5", 12)
+    found = mark_results(marked.marking, marked.job, report)
+    assert found.calibration
+    assert [judge.name for judge in found.calibration.judges] == [found.judge]
+
+
 def test_labels_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     seat, report = marked.seat(kind="labels"), mm_vet_report()
     for kind in ("perception", "reasoning", "right"):

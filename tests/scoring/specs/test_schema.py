@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from scoring.specs.figure_words import headline_words
 from scoring.specs.files import load_spec
 from scoring.specs.problems import SpecError
 from scoring.specs.schema import name_ending, read_spec, spec_from_json
@@ -225,6 +226,13 @@ PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer
 def test_a_problem_is_told_in_a_sentence(text, told):
     found = problems(text)
     assert any(problem.startswith(told) or told in problem for problem in found), found
+
+
+def test_a_headline_of_one_letter_names_the_letter():
+    spec = "name: Toy\nabout: Pets.\nrule: {kind}\nfigures: {{F1: {{f1: {positive}}}}}"
+    letter = read_spec(spec.format(kind="letter", positive="A").encode())
+    word = read_spec(spec.format(kind="yes_no", positive="'Yes'").encode())
+    assert [headline_words(letter), headline_words(word)] == ["F1 of A", "F1 of yes"]
 
 
 def test_words_stay_the_texts_that_were_written():

@@ -235,6 +235,35 @@ def test_what_a_file_lacks_is_told_with_its_place(tmp_path):
         report(tmp_path / "e.csv", lines)
 
 
+def test_an_answer_is_in_the_groups_of_its_cell_whatever_its_type(tmp_path):
+    topics = ["pets", None, 3.0, ["cats", "dogs", "cats"], '["cats"]', " pets "]
+    lines = [{**rows("A")[0], "case": case, "topic": topic} for case, topic in enumerate(topics, 1)]
+    path = tmp_path / "vlm.json"
+    path.write_text(json.dumps(lines))
+    found = opened(path).report("strict")
+    answers = spec_benchmark(OWN, read_spec(PAIRS)).scored_answers(found)
+    assert [answer.groups for answer in answers] == [
+        ("pets",),
+        (),
+        ("3",),
+        ("cats", "dogs"),
+        ("cats",),
+        ("pets",),
+    ]
+
+
+def test_unread_answers_that_no_score_would_count_have_no_bounds(tmp_path):
+    lines = rows("A", "a dog or a cat")
+    lines[1]["key"] = ""
+    benchmark = spec_benchmark(OWN, read_spec(PAIRS))
+    texts = [caveat.text for caveat in benchmark.caveats(report(tmp_path / "a.csv", lines))]
+    assert "Undecided: 1 of 2 answers." in texts
+    lines[1]["key"] = "B"
+    texts = [caveat.text for caveat in benchmark.caveats(report(tmp_path / "b.csv", lines))]
+    undecided = "Undecided: 1 of 2 answers."
+    assert f"{undecided} If they counted, the score would be 50.0 to 100.0 (Accuracy)." in texts
+
+
 def test_a_file_of_answers_is_joined_to_its_question_file(tmp_path):
     whole = rows("", "", "")
     questions = put(
