@@ -55,6 +55,8 @@ _ENDPOINT = "/v1/chat/completions"
 _METADATA_KEY = "stereoscope"
 """The key of our own name in a batch's metadata."""
 _END_STATES = frozenset(("completed", "failed", "expired", "cancelled"))
+_MOST_PAGES = 1_000
+"""Pages of 100 batches that are looked through, in case a server always names a next one."""
 _CALL_SECONDS = 120.0
 """Timeout of one call about a batch; the file may be large."""
 
@@ -222,15 +224,19 @@ class BatchJudge(Judge):
         return remote
 
     async def _remote_of(self, name: str, in_all: bool = False) -> str | None:
-        """The server's id of the batch with our name; None if it isn't among the latest 100 or, with `in_all`, any."""
+        """The server's id of the batch with our name; None if it isn't among the latest 100.
+
+        With `in_all`, many more are looked through.
+        """
         page = await self._client.api.batches.list(limit=100)
-        while True:
+        for _ in range(_MOST_PAGES):
             for batch in page.data:
                 if (batch.metadata or {}).get(_METADATA_KEY) == name:
                     return batch.id
             if not (in_all and page.has_more and page.data):
-                return None
+                break
             page = await page.get_next_page()
+        return None
 
     async def _fetch_outcomes(
         self, name: str, remote: str | None

@@ -195,8 +195,9 @@ def _config(file: Path) -> Mapping[str, Any]:
         raise _UnusableAdapter(f"{CONFIG} isn't of a LoRA")
     rank = config.get("r")
     alpha = config.get("lora_alpha")
-    # `type`, since True is an int, too.
-    if not (type(rank) is int and rank > 0 and type(alpha) in (int, float) and alpha > 0):
+    is_rank = isinstance(rank, int) and not isinstance(rank, bool) and rank > 0
+    is_alpha = isinstance(alpha, int | float) and not isinstance(alpha, bool) and alpha > 0
+    if not (is_rank and is_alpha):
         raise _UnusableAdapter(
             f"{CONFIG} has r {rank!r} and lora_alpha {alpha!r}, which must be numbers above 0"
         )
