@@ -223,10 +223,12 @@ class Attacker:
         self.port = port
         self.requests = requests
         self.numbers = itertools.count()
+        """Numbers by which an attack's requests differ, shared by its lines."""
+        self._addresses = itertools.count()
 
     def headers(self, cookie: str = "") -> dict[str, str]:
         """Returns the headers of a request: an invented address, then the next of its network's own."""
-        number = next(self.numbers)
+        number = next(self._addresses)
         return {
             "x-forwarded-for": f"14.{number % 250}.1.1, 11.7.7.{number % 250}",
             "cookie": cookie,
