@@ -273,9 +273,9 @@ def named(name: str) -> str:
 
 def locale_of(headers: Mapping[str, str]) -> Locale:
     """Returns the locale of a request: that of the page's switch, else the first that its browser asks for."""
-    cookies = headers.get("cookie", "")[:_MOST_COOKIES].split(";")
-    # other cookies keep their names, so they are no language
-    by_switch = [cookie.strip().removeprefix("language=") for cookie in cookies]
+    cookies = [cookie.strip() for cookie in headers.get("cookie", "")[:_MOST_COOKIES].split(";")]
+    switch = "language="
+    by_switch = [cookie.removeprefix(switch) for cookie in cookies if cookie.startswith(switch)]
     accepted = headers.get("accept-language", "")[:_MOST_ACCEPTED].split(",")
     by_browser = [language.partition(";")[0].strip()[:2].lower() for language in accepted]
     for language in (*by_switch, *by_browser):

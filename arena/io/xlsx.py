@@ -275,7 +275,7 @@ def _value_text(value: Any) -> str:
         return "TRUE" if value else "FALSE"
     if isinstance(value, float):
         is_exact_integer = value.is_integer() and abs(value) < 2**53
-        return str(int(value)) if is_exact_integer else repr(value)
+        return str(int(value)) if is_exact_integer else repr(value).removesuffix(".0")
     is_midnight = isinstance(value, datetime.datetime) and value.time() == datetime.time()
     if is_midnight:
         return value.date().isoformat()

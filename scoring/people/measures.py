@@ -149,7 +149,7 @@ def icc(ratings: Floats) -> float | None:
 
 
 def weighted_kappa(scores: Floats, marks: Floats) -> float | None:
-    """Cohen's kappa with quadratic weights over the grades, scores rounded to them; None where both are constant."""
+    """Cohen's kappa with quadratic weights over the grades, scores rounded to them; None where all are one grade."""
     table = np.zeros((GRADES, GRADES))
     np.add.at(table, (_grades(scores), _grades(marks)), 1)
     grade = np.arange(GRADES)
