@@ -386,6 +386,7 @@ async def large_reports(attacker: Attacker) -> None:
     """Scores files of 40,000 rows, and reads the reports."""
     content = table("It is a dog or a cat, and so the answer is B.", 10_000)
     while True:
+        # For its cookie, with which the reports are read.
         cookie, _ = await attacker.upload("x.json", b"{}")
         link = await attacker.score("x.csv", content, cookie)
         for _ in range(10):
@@ -458,7 +459,7 @@ PRICED = "on_change"
 
 
 def answers(size: int, inserted: str = "") -> bytes:
-    """Returns answers to our own sample of MM-Vet, of this many bytes in all and with these words in them."""
+    """Returns answers to our own sample of MM-Vet, of about this many bytes in all and with these words in them."""
     ids = [question.id for question in own_sample().questions]
     words = f"It is a dog {inserted} or a cat, so 4. "
     length = size // len(ids)

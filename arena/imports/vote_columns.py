@@ -17,8 +17,8 @@ UNKNOWN_CODE = -(2**63)
 NOTES = ("alone", "out", "repeated", "both_bad", "named", "no_images")
 """Additional columns, for votes that are left out or noted.
 
-`alone`: both answers are one model's; `out`: "both bad", which doesn't count in this source; `repeated`: the voter
-chose again later; `named`: the voter saw the names; `no_images`: the number of images is unknown.
+`alone`: both answers are one model's; `out`: "both bad" (`both_bad`) where a source doesn't count it; `repeated`: the
+voter chose again later; `named`: the voter saw the names; `no_images`: the number of images is unknown.
 """
 _VOTE = IMPORTED_VOTE.c
 _FILE_PICTURES = 2**40

@@ -99,12 +99,12 @@ class RubricRule(PromptedRule):
     ) -> Generator[Ask, Reply, Judged]:
         ask = self._ask(item, answer, protocol, spec)
         if protocol == "vlmevalkit":
-            grade = yield from ask_until_read(ask, self._read_kit_marks, 1)
+            result = yield from ask_until_read(ask, self._read_kit_marks, 1)
         else:
             read = self._read_marks if self.marks == 2 else self._read_grade
-            grade = yield from ask_until_read(ask, read, ATTEMPTS)
-        reading = grade.read or self._unread_reading(protocol)
-        return Judged(reading, grade.replies, grade.model)
+            result = yield from ask_until_read(ask, read, ATTEMPTS)
+        reading = result.read or self._unread_reading(protocol)
+        return Judged(reading, result.replies, result.model)
 
     def _ask(self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec) -> Ask:
         if protocol != "strict":

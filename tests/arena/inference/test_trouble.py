@@ -5,8 +5,8 @@ import pytest
 from arena.inference.trouble import refusal
 
 GROQ = (
-    "Rate limit reached for model `llama` on tokens per minute (TPM): Limit 6000, Used 5000, Requested 2000. Please try "
-    "again in 7.66s. Need more tokens? Upgrade to Dev Tier today at https://console.groq.com/settings/billing"
+    "Rate limit reached for model `llama` on tokens per minute (TPM): Limit 6000, Used 5000, Requested 2000. Please "
+    "try again in 7.66s. Need more tokens? Upgrade to Dev Tier today at https://console.groq.com/settings/billing"
 )
 OPENAI = (
     "Rate limit reached for gpt-4o on requests per min (RPM): Limit 3, Used 3, Requested 1. Please try again in 20s. "
