@@ -173,7 +173,7 @@ def _student_ends(
     """Interval of a mean of scores of this variance, to which two are added."""
     size = number.beside_added
     middle = (size * mean + added.low + added.high) / (size + 2)
-    # The mean of the observed scores varies by variance / questions, so the sum of `size` of them by size**2 times that.
+    # The observed mean varies by variance / questions, so the sum of `size` scores by size**2 times that.
     squares = size**2 * (variance + (mean - middle) ** 2) / number.questions
     squares += (added.low - middle) ** 2 + (added.high - middle) ** 2
     error = np.sqrt(squares / (size + 1) / (size + 2))
