@@ -6,6 +6,7 @@ identifies the visitor; a battle's token alone opens nothing.
 
 import asyncio
 import random
+import unicodedata
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -407,7 +408,7 @@ class LiveSessions:
 
 def checked_text(text: str) -> str:
     """Returns a visitor's text, stripped. Raises LiveError for an empty, too long or unprintable one."""
-    if not text.strip():
+    if not any(map(_is_visible, text)):
         raise LiveError("Write an instruction first: what should the models do?")
     if len(text) > MOST_TEXT:
         raise LiveError(
@@ -418,6 +419,11 @@ def checked_text(text: str) -> str:
     if any(map(_is_unprintable, text)):
         raise LiveError("The text has invisible characters. Write it without them.")
     return text.strip()
+
+
+def _is_visible(character: str) -> bool:
+    is_format = unicodedata.category(character) == "Cf"  # such as a blank without a width
+    return not character.isspace() and not is_format
 
 
 def _is_unprintable(character: str) -> bool:
