@@ -16,8 +16,8 @@ returns HTML with the text and all other values escaped. A text that depends on 
 
 Layers below the pages raise and return English sentences. `[sentences]` of another language translates them, with `{}`
 for each value, `{#}` for a number and `{w}` for a word or a list of words. `translated` finds them: a `VoterError` by
-its sentence, other text by the fixed parts. A value may be such a sentence itself; sentences with `{w}` are only looked
-for there.
+its sentence, other text by the fixed parts. A value may be such a sentence itself; only values are compared with
+sentences with `{w}`.
 `[composed]` has sentences that the code puts together, `[groups]` the names of benchmarks' groups, and `[given]` names
 that this app has given, the only ones that `named` finds.
 """

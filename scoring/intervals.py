@@ -94,6 +94,7 @@ def mean_ends(
     weights = is_scored / is_scored.sum(axis=0) / runs
     known_scores = np.where(is_scored, scores[:, is_scored_run], 0.0)
     run_means = (known_scores * weights).sum(axis=0) * runs
+    # By question: how far its scores in all runs move the mean.
     deviations = (weights * (known_scores - run_means)).sum(axis=1)
     question_weights = weights.sum(axis=1)
     residuals = np.divide(

@@ -55,12 +55,12 @@ def read_imported(connection: Connection) -> ImportedVotes:
     item = np.where(has_item, votes["imported_item"], -votes["id"])
     bank_picture = _alike_codes(connection)[votes["bank_item"]]
     has_file_picture = votes["imported_picture"] > 0
-    picture = np.where(has_file_picture, _FILE_PICTURES + votes["imported_picture"], item)
+    own_picture = np.where(has_file_picture, _FILE_PICTURES + votes["imported_picture"], item)
     own_boards = {
         "source": votes["origin"],
         "multi": votes["several"],
         "item": item,
-        "picture": np.where(bank_picture > 0, _BANK_PICTURES + bank_picture, picture),
+        "picture": np.where(bank_picture > 0, _BANK_PICTURES + bank_picture, own_picture),
         "family": np.where(votes["family"] > 0, votes["family"], votes["bank_family"]),
     }
     bank_boards = {

@@ -227,7 +227,7 @@ class LiveSessions:
         if self._is_unanswered(battle):
             if await asyncio.to_thread(self._store.is_elsewhere, battle.id):
                 raise ElsewhereError
-            # Another tab may be about to start its answers, or they have ended meanwhile.
+            # Another tab may hold the lock until it has started the answers, or they have just ended.
             async with self._begin_lock(voter):
                 battle = await asyncio.to_thread(self._store.find, voter, token)
         return battle
