@@ -16,8 +16,8 @@ returns HTML with the text and all other values escaped. A text that depends on 
 
 Layers below the pages raise and return English sentences. `[sentences]` of another language translates them, with `{}`
 for each value, `{#}` for a number and `{w}` for a word or a list of words. `translated` finds them: a `VoterError` by
-its sentence, other text by the fixed parts. A value may be such a sentence itself; sentences with `{w}` are only looked
-for there.
+its sentence, other text by the fixed parts. A value may be such a sentence itself; only values are compared with
+sentences with `{w}`.
 `[composed]` has sentences that the code puts together, `[groups]` the names of benchmarks' groups, and `[given]` names
 that this app has given, the only ones that `named` finds.
 """
@@ -273,9 +273,9 @@ def named(name: str) -> str:
 
 def locale_of(headers: Mapping[str, str]) -> Locale:
     """Returns the locale of a request: that of the page's switch, else the first that its browser asks for."""
-    cookies = headers.get("cookie", "")[:_MOST_COOKIES].split(";")
-    # other cookies keep their names, so they are no language
-    by_switch = [cookie.strip().removeprefix("language=") for cookie in cookies]
+    cookies = [cookie.strip() for cookie in headers.get("cookie", "")[:_MOST_COOKIES].split(";")]
+    switch = "language="
+    by_switch = [cookie.removeprefix(switch) for cookie in cookies if cookie.startswith(switch)]
     accepted = headers.get("accept-language", "")[:_MOST_ACCEPTED].split(",")
     by_browser = [language.partition(";")[0].strip()[:2].lower() for language in accepted]
     for language in (*by_switch, *by_browser):

@@ -223,10 +223,12 @@ class Attacker:
         self.port = port
         self.requests = requests
         self.numbers = itertools.count()
+        """Numbers by which an attack's requests differ, shared by its lines."""
+        self._addresses = itertools.count()
 
     def headers(self, cookie: str = "") -> dict[str, str]:
         """Returns the headers of a request: an invented address, then the next of its network's own."""
-        number = next(self.numbers)
+        number = next(self._addresses)
         return {
             "x-forwarded-for": f"14.{number % 250}.1.1, 11.7.7.{number % 250}",
             "cookie": cookie,
@@ -384,6 +386,7 @@ async def large_reports(attacker: Attacker) -> None:
     """Scores files of 40,000 rows, and reads the reports."""
     content = table("It is a dog or a cat, and so the answer is B.", 10_000)
     while True:
+        # For its cookie, with which the reports are read.
         cookie, _ = await attacker.upload("x.json", b"{}")
         link = await attacker.score("x.csv", content, cookie)
         for _ in range(10):
@@ -456,7 +459,7 @@ PRICED = "on_change"
 
 
 def answers(size: int, inserted: str = "") -> bytes:
-    """Returns answers to our own sample of MM-Vet, of this many bytes in all and with these words in them."""
+    """Returns answers to our own sample of MM-Vet, of about this many bytes in all and with these words in them."""
     ids = [question.id for question in own_sample().questions]
     words = f"It is a dog {inserted} or a cat, so 4. "
     length = size // len(ids)

@@ -94,6 +94,7 @@ def mean_ends(
     weights = is_scored / is_scored.sum(axis=0) / runs
     known_scores = np.where(is_scored, scores[:, is_scored_run], 0.0)
     run_means = (known_scores * weights).sum(axis=0) * runs
+    # By question: how far its scores in all runs move the mean.
     deviations = (weights * (known_scores - run_means)).sum(axis=1)
     question_weights = weights.sum(axis=1)
     residuals = np.divide(
@@ -125,6 +126,7 @@ def _mean_of_shares(samples: Sequence[Sample]) -> Ends:
     right = np.array([sample.scores.sum() for sample in samples])
     mean = (right / sizes).mean()
     smoothed_shares = (right + SMOOTHING_ANSWERS * mean) / (sizes + SMOOTHING_ANSWERS)
+    # A smoothed share itself varies, so that its p (1 - p) is too small by this factor on the average.
     shrinkage = 1 - sizes / (sizes + SMOOTHING_ANSWERS) ** 2
     variances = smoothed_shares * (1 - smoothed_shares) / shrinkage
     weights = 1 / sizes / len(samples)  # of one question, by group
@@ -160,7 +162,10 @@ class _EffectiveNumber(NamedTuple):
 
     questions: float
     beside_added: float
-    """Number beside an added score, which counts as more than a question, and as less than a picture."""
+    """Number when scores are added: geometric mean of the effective questions and pictures.
+
+    An added score counts as more than one of the questions on a picture, and as less than all of them.
+    """
 
 
 def _student_ends(
@@ -169,6 +174,7 @@ def _student_ends(
     """Interval of a mean of scores of this variance, to which two are added."""
     size = number.beside_added
     middle = (size * mean + added.low + added.high) / (size + 2)
+    # The observed mean varies by variance / questions, so the sum of `size` scores by size**2 times that.
     squares = size**2 * (variance + (mean - middle) ** 2) / number.questions
     squares += (added.low - middle) ** 2 + (added.high - middle) ** 2
     error = np.sqrt(squares / (size + 1) / (size + 2))
@@ -194,9 +200,9 @@ def _design_effect(weights: Floats, residuals: Floats, codes: Codes) -> float:
     """Factor, at least 1, by which a weighted mean varies more because its questions share pictures.
 
     Answers on a picture are alike by how much more the residuals of two of them agree than those of two answers on two
-    pictures. Few pictures tell this badly, so the effect holds what Student's quantile adds (degrees of freedom by
-    Satterthwaite 1946); where residuals are mostly those of few pictures they tell it worse, hence DOUBTED_PICTURES. A
-    picture is never less than one question.
+    pictures. Few pictures show this inexactly, so the effect is enlarged by Student's quantile over the normal one
+    (degrees of freedom by Satterthwaite 1946). Where most residuals are those of few pictures, they show it even less
+    exactly: DOUBTED_PICTURES are added to these. A picture is never less than one question.
     """
     pictures = int(codes.max()) + 1
     picture_weights = code_sums(codes, weights, pictures)

@@ -30,10 +30,10 @@ def read_record(kind: type[T], text: str) -> T:
     """Record of type `kind` from a `record_json` text; an unknown key or value is an error. Raises ReportError."""
     try:
         return _adapter(kind).validate_python(json.loads(text), extra="forbid")
-    except json.JSONDecodeError as error:
-        problem = str(error)
     except ValidationError as error:
         problem = one_line(error)
+    except (ValueError, RecursionError) as error:
+        problem = str(error)
     unread = ReportError("The stored report can't be read. Score the file again.")
     unread.add_note(problem)
     raise unread

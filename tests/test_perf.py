@@ -1,10 +1,14 @@
 """The measurements: each program loads, all of them run, and what is timed does what it will be timed at."""
 
+import asyncio
 import subprocess
 import sys
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
+import httpx
 import pytest
 
 from perf import __main__ as all_of_them
@@ -78,3 +82,29 @@ def test_no_attack_keeps_honest_people_waiting():
         [sys.executable, "-m", "perf.attacks"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("attack", "parameters"),
+    [
+        (attacks.dated_files, ("family=&", "family=family+3")),
+        (attacks.task_maps, ("paper=20", "paper=32")),
+        (attacks.model_pages, ("family+1", "before=50000")),
+    ],
+)
+def test_an_attack_asks_for_even_and_odd_numbers(attack, parameters):
+    paths: list[str] = []
+
+    class Client:
+        async def get(self, path: str, headers: dict[str, str]) -> httpx.Response:
+            paths.append(f"{path}&")
+            if len(paths) == 8:
+                raise EOFError
+            return httpx.Response(200)
+
+    page = SimpleNamespace(client=Client())
+    attacker = attacks.Attacker(page, 0, Counter())  # type: ignore[arg-type]
+    with pytest.raises(EOFError):
+        asyncio.run(attack(attacker))
+    for parameter in parameters:
+        assert any(parameter in path for path in paths), (parameter, paths)

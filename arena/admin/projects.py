@@ -273,7 +273,11 @@ class ProjectAdmin(SeatAdmin):
         unread: Sequence[UnreadSample],
         at: datetime,
     ) -> Mapping[int, SeatWork]:
-        """Returns the work of each seat; a writer with an unread sample counts as present now."""
+        """Returns the work of each seat.
+
+        Before a writer's first draft, the last answer of the qualification is the last work, and an unread sample is
+        work right now.
+        """
         qualified_at = self._qualification.last_answers(campaign)
         qualified_at |= {sample.answer.seat: at for sample in unread}
         work_by_seat = seat_work(drafts, seats)

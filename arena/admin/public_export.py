@@ -7,6 +7,7 @@ that leads to a person are left out.
 
 import asyncio
 import json
+import math
 import shutil
 import tempfile
 import time
@@ -81,7 +82,7 @@ class PublicFiles:
         self._thread = ThreadPoolExecutor(1, "export")
         self._forgotten = -1
         """The number of erasures before the files were written."""
-        self._written_at = 0.0
+        self._written_at = -math.inf
 
     async def path(self, name: str) -> Path | None:
         """Returns the path of a file of `FILES`; None for other names. Raises DatabaseError, RowsError and OSError."""

@@ -17,8 +17,8 @@ UNKNOWN_CODE = -(2**63)
 NOTES = ("alone", "out", "repeated", "both_bad", "named", "no_images")
 """Additional columns, for votes that are left out or noted.
 
-`alone`: both answers are one model's; `out`: "both bad", which doesn't count in this source; `repeated`: the voter
-chose again later; `named`: the voter saw the names; `no_images`: the number of images is unknown.
+`alone`: both answers are one model's; `out`: "both bad" (`both_bad`) where a source doesn't count it; `repeated`: the
+voter chose again later; `named`: the voter saw the names; `no_images`: the number of images is unknown.
 """
 _VOTE = IMPORTED_VOTE.c
 _FILE_PICTURES = 2**40
@@ -55,12 +55,12 @@ def read_imported(connection: Connection) -> ImportedVotes:
     item = np.where(has_item, votes["imported_item"], -votes["id"])
     bank_picture = _alike_codes(connection)[votes["bank_item"]]
     has_file_picture = votes["imported_picture"] > 0
-    picture = np.where(has_file_picture, _FILE_PICTURES + votes["imported_picture"], item)
+    own_picture = np.where(has_file_picture, _FILE_PICTURES + votes["imported_picture"], item)
     own_boards = {
         "source": votes["origin"],
         "multi": votes["several"],
         "item": item,
-        "picture": np.where(bank_picture > 0, _BANK_PICTURES + bank_picture, picture),
+        "picture": np.where(bank_picture > 0, _BANK_PICTURES + bank_picture, own_picture),
         "family": np.where(votes["family"] > 0, votes["family"], votes["bank_family"]),
     }
     bank_boards = {

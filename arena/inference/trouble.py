@@ -51,10 +51,10 @@ STOPPING = frozenset[TroubleKind](("spent", "hopeless", "unknown"))
 class Trouble(Exception):
     """A call without a (whole) answer, in our own words.
 
-    again (the server or the network failed), loading (the model is not in memory yet), busy (too many calls at the
-    moment), slow and bad reply pass. too big and refused concern this prompt only; field: the model does not take a
-    field that was sent; spent: the account is empty; unknown: the server has no such model, or not any more; hopeless:
-    no call will succeed.
+    Some kinds pass: again (the server or the network failed), loading (the model is not in memory yet), busy (too many
+    calls at the moment), slow, bad reply. Others concern this prompt only: too big, refused. field: the model does not
+    take a field that was sent; spent: the account is empty; unknown: the server has no such model, or not any more;
+    hopeless: no call will succeed.
     """
 
     kind: TroubleKind
@@ -122,6 +122,8 @@ _WITHOUT_REASON = frozenset[TroubleKind](("hopeless", "spent", "unknown"))
 """Troubles whose sentence isn't given as a reason: it's about the key or the account, or already in our words."""
 _KEY_REFUSED = re.compile(r"api.?key|authenticat|credential|unauthori[sz]ed")
 _QUOTA = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota|payment")
+_RATE_LIMIT_CODE = "rate_limit_exceeded"
+"""The code of a limit that passes; the sentences of OpenAI and Groq beside it name their billing pages."""
 _NO_MODEL = re.compile(
     r"model_?not_?found|unknown_?model|invalid_?model|deployment_?not_?found|(?:invalid|not a valid) model"
     r"|no endpoints found"
@@ -203,9 +205,10 @@ def _trouble_of_status(
 ) -> Trouble:
     """Returns the Trouble of a status, without its `status` and `reason`."""
     error = _error_in(body)
-    text = json.dumps(error) if isinstance(error, dict) else str(error)
+    text = json.dumps(error, ensure_ascii=False) if isinstance(error, dict) else str(error)
     text = text[:5000].lower()
-    if status == 402 or (status in (403, 429) and _QUOTA.search(text)):
+    lacks_quota = _QUOTA.search(text) and _RATE_LIMIT_CODE not in text
+    if status == 402 or (status in (403, 429) and lacks_quota):
         return Trouble("spent", "the account has no quota or credit left. Add some, then resume")
     if status in (404, 410) or (status == 403 and _lacks_model(text)):
         return Trouble("unknown", _unknown_model(status, text, _sentence(error, redact)))
@@ -250,7 +253,8 @@ def _estimated_time(body: object) -> float | None:
 
 def _bad_request(status: int, text: str, error: object, redact: Callable[[str], str]) -> Trouble:
     """Distinguishes a request that is wrong for every prompt from one that is wrong for this prompt only."""
-    field = error.get("param") if isinstance(error, dict) else None
+    param = error.get("param") if isinstance(error, dict) else None
+    is_known_field = isinstance(param, str) and param in _REQUEST_FIELDS
     fields = _REQUEST_FIELDS & set(_WORD.findall(text))
     if _NO_PROVIDER.search(text):
         return Trouble("unknown", _unknown_model(status, text, _sentence(error, redact)))
@@ -258,8 +262,8 @@ def _bad_request(status: int, text: str, error: object, redact: Callable[[str], 
         return Trouble("refused", "the server's content policy refuses this prompt")
     if status == 413 or _TOO_LONG.search(text):
         return Trouble("too big", "the prompt is too long for the model", fields=fields)
-    if field in _REQUEST_FIELDS or _FIELD_REFUSED.search(text):
-        name = field if field in _REQUEST_FIELDS else "a field of the request"
+    if is_known_field or _FIELD_REFUSED.search(text):
+        name = param if is_known_field else "a field of the request"
         return Trouble("field", f"the model doesn't accept {name}", fields=fields)
     if _lacks_model(text) and not fields:
         return Trouble("unknown", _unknown_model(status, text, _sentence(error, redact)))

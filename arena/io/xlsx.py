@@ -1,4 +1,7 @@
-"""XLSX reader: rows of the workbook on stdin, each `[cells]`; only `bounded_reader.py` runs this file."""
+"""XLSX reader: rows of the workbook on stdin, each `[cells]`; only `bounded_reader.py` runs this file.
+
+An `order` has the limits, those of rows and values None if there is none, and the columns to skip or digest.
+"""
 
 import datetime
 import math
@@ -211,7 +214,10 @@ def _has_content(sheet: Worksheet) -> bool:
 
 
 def table(workbook: Workbook, order: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
-    """Yields the rows as text, each as wide as the header, with skipped columns empty. Raises SpreadsheetError."""
+    """Yields the rows as text, each as wide as the header. Raises SpreadsheetError.
+
+    Skipped columns are empty, and digested ones have a digest of each cell.
+    """
     skip = set(order["skip"])
     digested = set(order["digested"])
     header: list[str] = []
@@ -275,7 +281,7 @@ def _value_text(value: Any) -> str:
         return "TRUE" if value else "FALSE"
     if isinstance(value, float):
         is_exact_integer = value.is_integer() and abs(value) < 2**53
-        return str(int(value)) if is_exact_integer else repr(value)
+        return str(int(value)) if is_exact_integer else repr(value).removesuffix(".0")
     is_midnight = isinstance(value, datetime.datetime) and value.time() == datetime.time()
     if is_midnight:
         return value.date().isoformat()

@@ -6,6 +6,7 @@ identifies the visitor; a battle's token alone opens nothing.
 
 import asyncio
 import random
+import unicodedata
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -181,8 +182,8 @@ class LiveSessions:
         usable = self._models.usable_with(asker.key)
         by_name = {vlm.card.name: vlm for vlm in usable}
         if a not in by_name or b not in by_name:
-            usable_with_key = {vlm.card.name for vlm in self._models.usable}
-            if a in usable_with_key and b in usable_with_key:
+            usable_after_login = {vlm.card.name for vlm in self._models.usable}
+            if a in usable_after_login and b in usable_after_login:
                 raise LiveError(LOGIN_OVER)
             raise LiveError(
                 "A model in this battle is no longer here. Choose A or B, or start another battle."
@@ -226,7 +227,7 @@ class LiveSessions:
         if self._is_unanswered(battle):
             if await asyncio.to_thread(self._store.is_elsewhere, battle.id):
                 raise ElsewhereError
-            # Another tab may be about to start its answers, or they have ended meanwhile.
+            # Another tab may hold the lock until it has started the answers, or they have just ended.
             async with self._begin_lock(voter):
                 battle = await asyncio.to_thread(self._store.find, voter, token)
         return battle
@@ -240,8 +241,16 @@ class LiveSessions:
                     ahead = self._queue.public_ahead(generation)
                     is_enough_shown = generation.side_by_side.is_enough_shown
                     is_loading = generation.side_by_side.is_loading
-                    yield LiveState(battle, True, ahead, texts, is_enough_shown, is_loading)
-        yield LiveState(await self._settled_battle(voter, token), False, 0, {})
+                    yield LiveState(
+                        battle=battle,
+                        is_growing=True,
+                        ahead=ahead,
+                        texts=texts,
+                        is_enough_shown=is_enough_shown,
+                        is_loading=is_loading,
+                    )
+        settled = await self._settled_battle(voter, token)
+        yield LiveState(battle=settled, is_growing=False, ahead=0, texts={})
 
     async def forget(self, battle: LiveBattle) -> None:
         await asyncio.to_thread(self._images.forget, battle.id)
@@ -269,15 +278,16 @@ class LiveSessions:
         if len(able) < 2:
             raise _pair_refusal(usable, turn)
         votes = await asyncio.to_thread(self._votes.pair_votes, live=True)
-        code = await asyncio.to_thread(self._store.model_ids, list(able))
-        closing_reason = await asyncio.to_thread(
+        ids = await asyncio.to_thread(self._store.model_ids, list(able))
+        exhausted_pairs = await asyncio.to_thread(
             self._store.quotas.exhausted_live_pairs, asker.voter
         )
         fitting = fitting_pairs(able, self._credits.do_visitors_pay)
-        pairs = [pair for pair in fitting if frozenset(pair) not in closing_reason]
+        pairs = [pair for pair in fitting if frozenset(pair) not in exhausted_pairs]
         if not pairs:
             raise LimitError("You've compared these models as often as one voter can. Thank you!")
-        cast = [votes.get((min(code[a], code[b]), max(code[a], code[b])), 0) for a, b in pairs]
+        id_pairs = [sorted((ids[a], ids[b])) for a, b in pairs]
+        cast = [votes.get((low, high), 0) for low, high in id_pairs]
         chances = pair_chances(cast).tolist()
         (place,) = self._coin.choices(range(len(pairs)), chances)
         names = list(pairs[place])
@@ -312,6 +322,7 @@ class LiveSessions:
         shuffled = self._coin.sample(usable, len(usable))
         newest = battle.turns[-1].question
 
+        # These three are called during the answers, when `side_by_side`, which is made of them, is there.
         def substitute(side: Side) -> VLM | None:
             if live_budget.closing_reason or battle.answered:
                 return None
@@ -346,6 +357,7 @@ class LiveSessions:
             finish,
             asker.network,
             one_at_a_time=frozenset(vlm.card.name for vlm in vlms.values()) & one_at_a_time,
+            # All or none answer one at a time.
             may_show_place=len(one_at_a_time) in (0, len(usable)),
         )
         self._generations[battle.id] = generation
@@ -396,7 +408,7 @@ class LiveSessions:
 
 def checked_text(text: str) -> str:
     """Returns a visitor's text, stripped. Raises LiveError for an empty, too long or unprintable one."""
-    if not text.strip():
+    if not any(map(_is_visible, text)):
         raise LiveError("Write an instruction first: what should the models do?")
     if len(text) > MOST_TEXT:
         raise LiveError(
@@ -407,6 +419,11 @@ def checked_text(text: str) -> str:
     if any(map(_is_unprintable, text)):
         raise LiveError("The text has invisible characters. Write it without them.")
     return text.strip()
+
+
+def _is_visible(character: str) -> bool:
+    is_format = unicodedata.category(character) == "Cf"  # such as a blank without a width
+    return not character.isspace() and not is_format
 
 
 def _is_unprintable(character: str) -> bool:

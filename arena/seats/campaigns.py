@@ -36,7 +36,7 @@ class Campaign:
 
 
 class CampaignStore:
-    """The campaigns of one database with tasks among `kinds`, the specs by the task's name."""
+    """The campaigns of one database whose task is in `kinds`, which maps tasks to the types of their specs."""
 
     def __init__(self, database: Database, kinds: Mapping[str, type[CampaignSpec]]) -> None:
         self._database = database

@@ -37,7 +37,7 @@ SEAT_ENTRY = Table(
     Column("arrived_at", Moment, nullable=False),
     UniqueConstraint("campaign_id", "person"),
 )
-"""`person`, `session`: the platform's ids of the worker and of this sitting, the last one until the seat ends."""
+"""`person`, `session`, `reply_to`: see `links.Arrival`; `session` is of the latest sitting until the seat ends."""
 SEAT_EVENT = Table(
     "seat_event",
     METADATA,
@@ -57,7 +57,10 @@ SEAT_TRY = Table(
     Column("is_right", Boolean),
     Column("at", Moment, nullable=False),
 )
-"""Answers to the qualification's questions and captions of its samples. `is_right`: NULL until an operator reads it."""
+"""Answers to the qualification's questions and captions of its samples, by the try and the place in it.
+
+`is_right`: NULL until an operator reads it.
+"""
 PARTICIPANT = Table(
     "campaign_participant",
     METADATA,

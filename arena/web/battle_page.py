@@ -24,8 +24,10 @@ class BattlePages:
     def html(self, token: str) -> str | None:
         """Returns a battle's page; None if it can't be shown. Raises DatabaseError."""
         battle = self.outcomes.find_finished(token)
-        item = battle and self.items.bank().items.get(battle.item)
-        if battle is None or item is None:
+        if battle is None:
+            return None
+        item = self.items.bank().items.get(battle.item)
+        if item is None:
             return None
         links = {name: model_address(name, {}) for name in battle.names if len(name) <= MOST_NAME}
         return HTML.page(battle, links, item, shown_images(item.images, self.scaled))

@@ -1,6 +1,7 @@
 """Facts view: the facts of a model in words, at a reveal, on a board and on the model's page."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import NamedTuple
 
 from arena.locale import t
@@ -134,4 +135,6 @@ def _dollars(text: str) -> str:
     price = float(text)
     if price >= 0.1 or price == 0:
         return f"${price:,.2f}"
+    if price < 0.0001:
+        return f"${Decimal(text):f}"
     return f"${price:.4f}".rstrip("0")

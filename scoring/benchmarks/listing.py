@@ -10,8 +10,9 @@ from scoring.specs.file_columns import FileColumn
 from scoring.specs.schema import UNKNOWN
 
 MIXED = "Several kinds"
+"""Heading of the benchmarks with more than one kind."""
 OTHER = "Other"
-"""Headings of the benchmarks with more than one kind, and with none of them."""
+"""Heading of the benchmarks without a kind."""
 
 
 class Listing:

@@ -99,7 +99,7 @@ def _comparison_lines(new_map: TaskMap, tree: TaskTree, other: TaskMap, cut: int
 
 def _check_layers(text: str) -> str:
     """Returns the text of --layers. Raises BadParameter if it has anything but numbers."""
-    if not all(part.isascii() and part.isdigit() for part in text.split(",") if text):
+    if text and not all(part.isascii() and part.isdigit() for part in text.split(",")):
         raise BadParameter(f"{text!r} isn't a list of layers. Write numbers, such as 0,1,2.")
     return text
 
@@ -147,7 +147,7 @@ def task_vectors(
         rank=rank,
         alpha=alpha,
         dropout=dropout,
-        modules=tuple(modules.split(",")),
+        modules=tuple(module.strip() for module in modules.split(",")),
         layers=tuple(map(int, layers.split(","))) if layers else None,
         rate=rate,
         epochs=epochs,

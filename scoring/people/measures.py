@@ -67,7 +67,10 @@ class Measures(NamedTuple):
 
 
 def compare_scores(scores: Floats, marks: Floats) -> Measures:
-    """Compares scores with marks, answer by answer. Raises MarksError below LEAST_MARKS answers."""
+    """Compares scores with marks, answer by answer.
+
+    Raises MarksError below LEAST_MARKS answers, and for different numbers of scores and marks.
+    """
     if len(scores) != len(marks):
         raise MarksError(
             f"There are {len(scores)} scores and {len(marks)} marks. Use those of the same answers."
@@ -96,7 +99,7 @@ def compare_scores(scores: Floats, marks: Floats) -> Measures:
 
 
 def mean_of_deltas(deltas: Sequence[float]) -> float:
-    """The mean of the members' deltas, as Table 7 has it. A panel's own delta is at most this: |mean| <= mean of ||."""
+    """The mean of the members' deltas, as Table 7 has it; `delta_of_mean` is at most this."""
     return float(np.mean(deltas))
 
 
@@ -113,7 +116,7 @@ def delta_of_median(scores: Floats, marks: Floats) -> float:
 def distance_interval(distances: Floats) -> Interval | None:
     """The mean of distances from 0 to 1 with its 95% interval; None below LEAST_INTERVAL.
 
-    A bootstrap of few answers misses the large distances that the sample happens not to have.
+    By `mean_ends`, as a bootstrap of few answers would miss the large distances that they happen not to have.
     """
     if len(distances) < LEAST_INTERVAL:
         return None
@@ -149,7 +152,7 @@ def icc(ratings: Floats) -> float | None:
 
 
 def weighted_kappa(scores: Floats, marks: Floats) -> float | None:
-    """Cohen's kappa with quadratic weights over the grades, scores rounded to them; None where both are constant."""
+    """Cohen's kappa with quadratic weights over the grades, scores rounded to them; None where all are one grade."""
     table = np.zeros((GRADES, GRADES))
     np.add.at(table, (_grades(scores), _grades(marks)), 1)
     grade = np.arange(GRADES)

@@ -7,6 +7,7 @@ tell an error of perception from one of reasoning.
 import hashlib
 import json
 from collections.abc import Generator, Iterable, Mapping
+from contextlib import suppress
 from typing import Annotated, NamedTuple, NotRequired
 
 import numpy as np
@@ -14,6 +15,7 @@ from pydantic import BeforeValidator, StringConstraints, TypeAdapter, Validation
 from typing_extensions import TypedDict
 
 from arena.ratings.votes import Codes
+from arena.reasoning import answer_of
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.judges.injection import neutralise
 from scoring.judges.run import Task
@@ -140,11 +142,11 @@ def _fenced_text(error: ScoredAnswer) -> str:
 
 
 def _read_reply(text: str) -> _KindReply | None:
-    """The JSON object in a judge's reply; None without a valid one."""
-    try:
-        return _KIND_REPLY.validate_json(text[text.find("{") : text.rfind("}") + 1])
-    except ValidationError:
-        return None
+    """The JSON object in a judge's reply, or in its answer behind thoughts; None without a valid one."""
+    for part in (text, answer_of(text).text):
+        with suppress(ValidationError):
+            return _KIND_REPLY.validate_json(part[part.find("{") : part.rfind("}") + 1])
+    return None
 
 
 class Confusion(NamedTuple):

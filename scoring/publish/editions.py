@@ -43,9 +43,9 @@ def hub_benchmarks() -> tuple[HubBenchmark, ...]:
 def edition_of(report: AnyReport) -> HubBenchmark | None:
     """The published set that the report's ids and right answers were compared with; None if they were not.
 
-    A question file is known by its md5. Its right answers counted: rows with others are refused when a file is read
-    beside it. Answers whose rows show another question have no edition. Nor have sets whose right answers aren't
-    public, as the answers' own file would give them.
+    A question file is known by its md5. That it was used means that the right answers are its own, since rows with
+    others are refused. Answers whose rows show another question have no edition. Nor have sets without public right
+    answers: theirs would come from the uploaded file itself.
     """
     if report.benchmark not in SHIPPED:
         return None

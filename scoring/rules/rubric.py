@@ -99,12 +99,12 @@ class RubricRule(PromptedRule):
     ) -> Generator[Ask, Reply, Judged]:
         ask = self._ask(item, answer, protocol, spec)
         if protocol == "vlmevalkit":
-            grade = yield from ask_until_read(ask, self._read_kit_marks, 1)
+            result = yield from ask_until_read(ask, self._read_kit_marks, 1)
         else:
             read = self._read_marks if self.marks == 2 else self._read_grade
-            grade = yield from ask_until_read(ask, read, ATTEMPTS)
-        reading = grade.read or self._unread_reading(protocol)
-        return Judged(reading, grade.replies, grade.model)
+            result = yield from ask_until_read(ask, read, ATTEMPTS)
+        reading = result.read or self._unread_reading(protocol)
+        return Judged(reading, result.replies, result.model)
 
     def _ask(self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec) -> Ask:
         if protocol != "strict":
@@ -117,9 +117,11 @@ class RubricRule(PromptedRule):
     def _listed_grades(self) -> Sequence[float]:
         """All grades, if they are few."""
         low, high = self.grades
-        if self.step is None or (high - low) / self.step > _MOST_LISTED_GRADES:
+        if self.step is None:
             return ()
         steps = round((high - low) / self.step)
+        if steps + 1 > _MOST_LISTED_GRADES:
+            return ()
         grades = [round(low + place * self.step, 9) for place in range(steps + 1)]
         return [int(grade) if grade.is_integer() else grade for grade in grades]
 
@@ -148,7 +150,7 @@ class RubricRule(PromptedRule):
         return Reading(self._score(grade), f"{grade:g}", "the judge's grade", marks=(grade,))
 
     def _read_marks(self, reply: str, finish: str) -> Reading | None:
-        """Two grades: the members of an object, or the whole first line of a reply."""
+        """Two grades: the members of an object, or the whole first line of an answer."""
         marks = _marks_of_object(reply, finish) or _marks_of_line(reply, finish)
         if marks is None:
             return None
@@ -192,8 +194,8 @@ def _two_numbers(parts: Sequence[str]) -> tuple[float, float] | None:
 
 
 def _marks_of_line(reply: str, finish: str) -> tuple[float, float] | None:
-    """The two numbers on a reply's first line; None also if the reply was cut short within the line."""
-    line, line_break, _ = reply.strip().partition("\n")
+    """The two numbers on the first line behind a reply's thoughts; None also if it was cut short within the line."""
+    line, line_break, _ = answer_of(reply).text.partition("\n")
     end = ending(finish)
     is_cut_short = end != "whole" and not line_break
     if end == "filtered" or is_cut_short:

@@ -323,7 +323,9 @@ def test_what_is_no_report_is_refused(change):
         )
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"benchmark": "mm-vet"}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", '{"benchmark": "mm-vet"}', "1" * 5_000, "[" * 100_000]
+)
 def test_a_broken_report_is_refused(text):
     with pytest.raises(ReportError):
         read_record(Report, text)

@@ -393,3 +393,16 @@ def test_a_large_sheet_is_refused_soon(tmp_path, rows, columns):
 def cpu_seconds() -> float:
     """What this process and those that it started have computed."""
     return sum(os.times()[:4])
+
+
+@pytest.mark.parametrize(
+    ("stored", "text"),
+    [
+        ("9007199254740991.0", "9007199254740991"),
+        ("9.007199254740992E15", "9007199254740992"),
+        ("1.5E300", "1.5e+300"),
+    ],
+)
+def test_a_whole_number_of_any_size_has_no_point(tmp_path, in_this_process, stored, text):
+    (record,) = read(tmp_path, second_row(f'<c r="B2"><v>{stored}</v></c>'))
+    assert record.values["answer"] == text

@@ -15,6 +15,7 @@ from arena.model_facts import Fact, ModelFacts
 from arena.templates import macros
 from arena.thinking import ShownAnswer
 from arena.types import Names, Phase
+from arena.web.facts_view import fact_rows
 from arena.web.live_view import Revealed, scene
 
 TURNS = (LiveTurn("What is it?", "left words", "right words"),)
@@ -131,3 +132,12 @@ def test_what_is_known_of_the_models_comes_with_their_names_and_what_their_answe
     for phase in (Phase.OPEN, Phase.VOTED):
         before = str(shown(replace(once, phase=phase), None, facts=facts))
         assert "Ada" not in before and "$" not in before
+
+
+@pytest.mark.parametrize(
+    ("price", "shown_price"), [("0.0", "$0.00"), ("4e-05", "$0.00004"), ("0.0001", "$0.0001")]
+)
+def test_a_price_of_any_size_has_digits(price, shown_price):
+    prices = dict.fromkeys(("prompt_price", "completion_price"), Fact(price, "operator", now()))
+    (row,) = fact_rows(ModelFacts(prices))
+    assert row.value.count(shown_price) == 2

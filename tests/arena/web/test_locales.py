@@ -313,6 +313,7 @@ def test_a_plain_sentence_is_found_by_its_fixed_parts():
         ("a=b; language=en", "zh-CN", "en"),
         ("language=zh", "en-GB", "zh"),
         ("language=xx", "fr", "en"),
+        ("zh", "en-GB", "en"),
         ("x" * 100_000 + "; language=zh", "," * 100_000, "en"),
     ],
 )

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from arena.inference.adapter_process import TrainingSettings
 from scoring.benchmarks.mmt_bench import subtasks
+from scoring.cli import task_map
 from scoring.task_map.adapters import read_adapters
 from scoring.task_map.tree import adjusted_rand
 from scoring.task_map.vectors import vector_map
@@ -151,3 +153,19 @@ def test_a_map_of_mmt_bench_names_what_is_left_out_and_has_tau(tmp_path):
     assert (
         absent.code == 2 and "has no tasks.csv" in absent.err and not (tmp_path / "none").exists()
     )
+
+
+def test_modules_may_have_blanks_around_them(tmp_path, monkeypatch):
+    settings: list[TrainingSettings] = []
+    monkeypatch.setattr(
+        task_map, "make_vectors", lambda *values: settings.append(values[2]) or iter(())
+    )
+    list(
+        task_map.task_vectors(
+            base=str(tmp_path),
+            questions=tmp_path / "planted.tsv",
+            out=tmp_path,
+            modules="q_proj, k_proj",
+        )
+    )
+    assert settings[0].modules == ("q_proj", "k_proj")

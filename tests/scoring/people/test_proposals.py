@@ -140,3 +140,9 @@ def test_few_labels_correct_nothing_and_confusion_counts_common_answers():
         corrected_shares(labels, proposals)
     found = confusion(labels, proposals)
     assert found.table.sum() == 9 and found.same == 5 and found.kappa == 0
+
+
+def test_a_kind_is_read_behind_thoughts_in_braces():
+    kinds = json.dumps({"main": "knowledge", "further": [], "evidence": "It says {Antwerp}."})
+    found, asks = replied(f"<think>The form is {{main}}.</think>{kinds}")
+    assert found.label and found.label.main == "knowledge" and len(asks) == 1

@@ -154,3 +154,18 @@ def test_the_value_of_a_missing_counterpart_is_told_with_its_digits():
     pair = {"kind": "pairwise", "baseline": "base", "prompt": "{answer_a} {answer_b}"}
     with pytest.raises(ValueError, match="Add one with the value 0.87654322"):
         KINDS["pairwise"].model_validate({**pair, "verdicts": verdicts})
+
+
+def test_a_schema_lists_101_grades_and_no_more():
+    for steps, listed in ((100, 101), (101, 0)):
+        rule = KINDS["rubric"].model_validate(
+            {"kind": "rubric", "grades": [0, steps], "step": 1, "prompt": "{answer}"}
+        )
+        assert len(rule._listed_grades) == listed
+
+
+@pytest.mark.parametrize("reply", ["7 8", "<think>The form is\ntwo grades.</think>\n7 8\nBecause"])
+def test_two_grades_are_read_behind_thoughts(reply):
+    written = {"kind": "rubric", "grades": [1, 10], "marks": 2, "prompt": "{answer}"}
+    asks, found = judged(written, "a dog", "dog", [reply])
+    assert found.reading.marks == (7, 8) and len(asks) == 1

@@ -1,0 +1,17 @@
+"""The text of a question: what is nothing to answer."""
+
+import pytest
+
+from arena.live.queue import LiveError
+from arena.live.sessions import checked_text
+
+
+@pytest.mark.parametrize("text", ["", " \n", "\u200b", "\u2060 \ufeff", "\u00a0\u3000"])
+def test_a_text_that_nobody_sees_is_empty(text):
+    with pytest.raises(LiveError, match="Write an instruction first"):
+        checked_text(text)
+
+
+@pytest.mark.parametrize("text", ["?", " what is it \n", "क्‍ष", "👩‍🚀", "\U0001fae8", "这是什么"])
+def test_any_visible_text_is_taken_as_it_is_without_blanks_around_it(text):
+    assert checked_text(text) == text.strip()
