@@ -34,9 +34,11 @@ SECRET_REPORT = Table(
     Column("benchmark", Text, nullable=False),
     Column("at", Moment, nullable=False),
 )
-"""Reports of each kind that were begun, deleted ones too, on hidden answers with the benchmark's name, else with "". No
-copy and no export has it. A forgotten owner's rows become nobody's. The next day all rows go, but for those on hidden
-answers, which lose their network."""
+"""Reports of each kind that were begun, also those deleted since. `benchmark`: the name, for hidden answers; else "".
+
+No copy and no export has this table. A forgotten owner's rows become nobody's. The next day all rows go, but for those
+on hidden answers, which lose their network.
+"""
 SecretKind = Literal["sealed", "hidden"]
 _WORDS: Mapping[SecretKind, str] = {
     "sealed": "reports on sealed items",
