@@ -120,7 +120,7 @@ def bradley_terry(wins: Floats, prior: float = PRIOR, start: Floats | None = Non
         raise ValueError("wins are a square matrix of finite numbers from 0")
     if wins.diagonal().any():
         raise ValueError("a model cannot beat itself")
-    if not (prior == 0 or prior >= LEAST_PRIOR):
+    if not (prior == 0 or LEAST_PRIOR <= prior < np.inf):
         raise ValueError(f"a prior is 0, which is none, or at least {LEAST_PRIOR}")
     groups = _groups((wins > 0).tobytes(), len(wins), prior > 0)
     same = groups.comparable
