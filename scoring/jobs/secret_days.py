@@ -80,7 +80,7 @@ class SecretDays:
     def begin(
         self, connection: Connection, owner: str, network: str | None, benchmark: str = ""
     ) -> str:
-        """Counts one more report. Returns why it may not begin, "" if it may. The caller has taken its turn (`take_turn`).
+        """Counts one more report. Returns why it may not begin, "" if it may. The caller has taken its turn at `job`.
 
         `network` is the network's code of today, `benchmark` the name of one with hidden answers.
         """
