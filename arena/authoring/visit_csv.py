@@ -84,6 +84,7 @@ def import_visit(
     """
     drafts = read_visit(path)
     project = campaigns.find(name)
+    # For a name that another kind of campaign has, `create` raises the error.
     if project is None or project.task != TASK:
         wanted = Counter(draft.family for draft in drafts)
         families = [{"name": family, "wanted": number} for family, number in wanted.items()]
@@ -159,10 +160,10 @@ def _judgement(row: Row) -> Judged:
 
 
 def _flag(row: Row, column: str) -> bool:
-    cell = row[column]
-    if cell not in ("True", "False"):
-        raise RowsError(f"is {str(cell)[:60]!r}. Write True or False", column=column)
-    return cell == "True"
+    text = str(row[column])  # JSON and Parquet have True itself
+    if text not in ("True", "False"):
+        raise RowsError(f"is {text[:60]!r}. Write True or False", column=column)
+    return text == "True"
 
 
 def visit_row(draft: Draft, own_licence: TextLicence) -> dict[str, str]:
@@ -192,6 +193,7 @@ def visit_row(draft: Draft, own_licence: TextLicence) -> dict[str, str]:
         _IS_ANSWER_FAULTY: str(judgement == "answer"),
         **{column: state.instruction.columns.get(column, "") for column in _UNCHANGED_COLUMNS},
     }
+    # An imported draft keeps its own cell, also an empty one.
     if not values[_RIGHTS] and not draft.origin:
         values[_RIGHTS] = json.dumps(
             [_credit_cell(picture.credit, own_licence) for picture in pictures]

@@ -33,7 +33,10 @@ class Lending:
         return self.to_voter(self._voters.voter(cookie_hash), network)
 
     def to_voter(self, voter: int, network: str | None) -> str | None:
-        """Returns the code of the network that shares a voter's limit; None for a person. Raises NotLentError."""
+        """Returns the code of the network that shares a voter's limit; None for a person, or without a network.
+
+        Raises NotLentError.
+        """
         person = select(PERSON.c.voter_id).where(PERSON.c.voter_id == voter)
         with self._database.read() as connection:
             if connection.scalar(person) is not None:

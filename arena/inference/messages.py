@@ -47,7 +47,7 @@ class _Content(NamedTuple):
 
 
 def read_message(message: Mapping[str, Any]) -> Message:
-    """Reads a message or its delta. Raises TypeError for anything else."""
+    """Reads a message or its delta. Raises TypeError for content or a refusal of another form."""
     content = _content(message.get("content"))
     refusal = message.get("refusal") or ""
     if not isinstance(refusal, str):
@@ -114,9 +114,9 @@ def _nested_text(value: object, depth: int = 0) -> str:
 def ending(finish: str) -> Ending:
     """Returns the ending of an answer by its finish reason, in any server's words.
 
-    OpenAI, Azure, vLLM, SGLang, TGI, llama.cpp, Ollama, Mistral (`model_length`), Anthropic (`end_turn`, `max_tokens`),
-    Gemini (`STOP`, `MAX_TOKENS`, `SAFETY`), Cohere (`COMPLETE`, `ERROR`), DeepSeek (`insufficient_system_resource`),
-    Zhipu (`sensitive`, `network_error`). other: anything else.
+    The words are those of OpenAI, Azure, vLLM, SGLang, TGI, llama.cpp, Ollama, Mistral (`model_length`), Anthropic
+    (`end_turn`, `max_tokens`), Gemini (`STOP`, `MAX_TOKENS`, `SAFETY`), Cohere (`COMPLETE`, `ERROR`), DeepSeek
+    (`insufficient_system_resource`), Zhipu (`sensitive`, `network_error`). other: anything else.
     """
     name = finish[:100].strip().casefold().replace("-", "_").replace(" ", "_")
     if name in _WHOLE:

@@ -74,7 +74,7 @@ class _Patterns(NamedTuple):
 def names_itself(text: str, models: Sequence[str]) -> bool:
     """Returns whether an answer reveals its model; `models` are the names of the models here.
 
-    An answer that is only such a name counts too, unless the name is an ordinary word ("Otter").
+    An answer that is only such a name counts too, unless the name is an ordinary word ("Otter") or a number.
     """
     line = " ".join(text.split())
     names = tuple(models)
@@ -101,7 +101,8 @@ _CACHE: Cache[_Patterns] = Cache(8)
 
 def _patterns(models: tuple[str, ...]) -> _Patterns:
     names = "|".join([*(re.escape(name) for name in models if len(name) > 2), _MODELS])
-    bare_names = "|".join(re.escape(name) for name in models if not name.isalpha()) or _NOTHING
+    telling_names = [name for name in models if not name.isalpha() and re.search(r"[^\W\d_]", name)]
+    bare_names = "|".join(map(re.escape, telling_names)) or _NOTHING
     patterns = (
         *_MAKER_PATTERNS,
         rf"{_I_AM}{_NEAR}(?:{names})(?![a-z0-9_])",

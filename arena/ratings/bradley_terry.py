@@ -45,7 +45,7 @@ class Status(StrEnum):
     WINLESS = "winless"
     """The model never won or tied; only the prior bounds its strength."""
     SEPARATED = "separated"
-    """The model's group has only won, or only lost, against the rest; only the prior bounds the difference."""
+    """The model's group has only won, or only lost, against each other group; only the prior bounds the differences."""
     UNPLAYED = "unplayed"
     """The model has no battles, and therefore no rating."""
 
@@ -120,7 +120,7 @@ def bradley_terry(wins: Floats, prior: float = PRIOR, start: Floats | None = Non
         raise ValueError("wins are a square matrix of finite numbers from 0")
     if wins.diagonal().any():
         raise ValueError("a model cannot beat itself")
-    if not (prior == 0 or prior >= LEAST_PRIOR):
+    if not (prior == 0 or LEAST_PRIOR <= prior < np.inf):
         raise ValueError(f"a prior is 0, which is none, or at least {LEAST_PRIOR}")
     groups = _groups((wins > 0).tobytes(), len(wins), prior > 0)
     same = groups.comparable
@@ -303,7 +303,7 @@ def _newton(likelihood: _Likelihood, start: Floats) -> _Fitted:
         length = float(np.abs(move).max(initial=0.0))
         move *= LONGEST_STEP / max(length, LONGEST_STEP)
         promised_gain = point.slope @ move
-        slope_before = promised_gain
+        slope_before = promised_gain  # that of the whole step; halved with it
         for _ in range(MOST_HALVINGS):
             next_point = likelihood.evaluate(strengths + move)
             slope_behind = next_point.slope @ move

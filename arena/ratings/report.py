@@ -215,8 +215,9 @@ def rating_report(battles: Battles, settings: RatingSettings) -> RatingReport:
     self_votes = int((a == b).sum())
     is_judged = _is_judged(battles)
     notices = _vote_notices(battles, self_votes, settings, cluster, repeated)
-    notices += _model_notices(names, fit)
+    notices += _groups_notice(names, fit)
     if settings.method != "elo":
+        notices += _prior_notices(names, fit)
         notices += _few_notice(names, fit, bounds)
         if misfit:
             notices.append(misfit.in_words(names[misfit.winner], names[misfit.loser]))
@@ -238,12 +239,12 @@ def rating_report(battles: Battles, settings: RatingSettings) -> RatingReport:
 
 def _usable_cluster(settings: RatingSettings, votes: Votes) -> Cluster:
     """Returns the clusters for intervals: single votes if items are requested and the file has none."""
+    if settings.cluster == "picture" and votes.pictures is not None:
+        return "picture"
     of_items = ("picture", "item", "tuple")
     if settings.cluster == "none" or (settings.cluster in of_items and votes.items is None):
         return "vote"
-    if settings.cluster == "picture" and votes.pictures is None:
-        return "item"
-    return settings.cluster
+    return "item" if settings.cluster == "picture" else settings.cluster
 
 
 def _is_judged(battles: Battles) -> bool:
@@ -259,8 +260,8 @@ def _for_whom(bounds: Intervals, is_judged: bool) -> str:
 
 
 def repeated_votes(battles: Battles) -> dict[int, int]:
-    """Returns the votes that their voter gave again on the same conversation, by index, each with the index of the
-    last one.
+    """Returns the votes that their voter gave again on the same conversation and models, by index, each with the index
+    of the last one.
 
     Votes without a voter are never repeated.
     """
@@ -353,7 +354,9 @@ def _vote_notices(
     if unknown_voters == len(battles):  # Another notice says so.
         unknown_voters = 0
     unknown_items = 0
-    if cluster in ("picture", "item", "tuple"):
+    if cluster == "picture":
+        unknown_items = _picture_names(battles).count(None)
+    elif cluster in ("item", "tuple"):
         unknown_items = battles.item.count(None)
     single_votes = 0
     if cluster == "vote" and settings.cluster != "none":
@@ -388,19 +391,24 @@ def _for_whom_notice(votes: Votes, bounds: Intervals, is_judged: bool) -> list[s
     return [f"{why}. {notice}. Other people may choose very differently."]
 
 
-def _model_notices(names: Sequence[str], fit: Strengths) -> list[str]:
-    """Returns notices about models that are not comparable, and models that votes alone do not rate."""
+def _groups_notice(names: Sequence[str], fit: Strengths) -> list[str]:
+    """Returns a notice about models that are not comparable."""
     component = np.where(np.isnan(fit.ratings), -1, fit.components)
     groups = [
         np.flatnonzero(component == group).tolist()
         for group in np.unique(component[component >= 0])
     ]
+    if len(groups) < 2:
+        return []
+    listed = "; ".join(_name_list(names, group) for group in groups)
+    return [
+        f"{len(groups)} groups of models can't be compared, so each has its own ranks: {listed}"
+    ]
+
+
+def _prior_notices(names: Sequence[str], fit: Strengths) -> list[str]:
+    """Returns notices about models that votes alone do not rate."""
     notices = []
-    if len(groups) > 1:
-        listed = "; ".join(_name_list(names, group) for group in groups)
-        notices.append(
-            f"{len(groups)} groups of models can't be compared, so each has its own ranks: {listed}"
-        )
     for status in (Status.UNBEATEN, Status.WINLESS, Status.SEPARATED):
         places = [place for place, other in enumerate(fit.statuses) if other is status]
         unrated = [place for place in places if np.isnan(fit.ratings[place])]
@@ -498,13 +506,15 @@ def plots(report: RatingReport) -> Iterator[Plot]:
     votes = report.votes
     grid = np.ix_(report.places, report.places)
     if report.settings.method == "elo":
+        title = "Elo over vote orders"
         note = "Elo over random vote orders: median and spread, which isn't a confidence interval."
-        yield interval_plot(list(_elo_rows(report.rows)), note, "Elo over vote orders")
+        if report.settings.bootstrap == 0:
+            title = "Elo, one pass"
+            note = "Elo in one pass over the votes, in the order of the file."
+        yield interval_plot(list(_elo_rows(report.rows)), note, title)
     else:
-        intervals_of = (
-            f"{LEVEL:.0%} intervals {report.for_whom}, clustered by {report.bounds.cluster}"
-        )
-        note = f"Bradley-Terry ratings with {intervals_of}."
+        clusters = f"clustered by {report.bounds.cluster}"
+        note = f"Bradley-Terry ratings with {LEVEL:.0%} intervals {report.for_whom}, {clusters}."
         yield interval_plot(list(bradley_terry_rows(report.rows)), note)
         yield win_rate_plot(names, win_chances(report.fit)[grid])
     pair = votes.a.astype(np.int64) * m + votes.b

@@ -141,11 +141,12 @@ def _is_plain(front: str) -> bool:
 
 def _results_of(data: Mapping[str, Any], result: Mapping[str, Any]) -> list[Any]:
     """Returns the card's results. Raises ModelCardError if one has the metric of `result`."""
-    index = data.get(_INDEX)
-    if index is None:
+    if _INDEX not in data:
         return []
     results = []
-    models = index if isinstance(index, list) else [index]
+    index = data[_INDEX]
+    # Without a model in it there is no place for a result, and a second key of this name would be no YAML.
+    models = index if isinstance(index, list) and index else [index]
     for model in models:
         model_results = model.get("results") if isinstance(model, dict) else None
         if not isinstance(model_results, list) or not model_results:
@@ -251,7 +252,8 @@ def _diff(lines: Sequence[str], place: int, added: Sequence[str]) -> str:
     after = lines[place : place + _CONTEXT_LINES]
     context = len(before) + len(after)
     begin = place - len(before) + 1
-    head = f"@@ -{begin},{context} +{begin},{context + len(added)} @@\n"
+    old_begin = begin if context else 0  # as diffs number the lines of an empty file
+    head = f"@@ -{old_begin},{context} +{begin},{context + len(added)} @@\n"
     marked = [
         *(f" {line}" for line in before),
         *(f"+{line}" for line in added),

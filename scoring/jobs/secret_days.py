@@ -34,9 +34,11 @@ SECRET_REPORT = Table(
     Column("benchmark", Text, nullable=False),
     Column("at", Moment, nullable=False),
 )
-"""Reports of each kind that were begun, deleted ones too, on hidden answers with the benchmark's name, else with "". No
-copy and no export has it. A forgotten owner's rows become nobody's. The next day all rows go, but for those on hidden
-answers, which lose their network."""
+"""Reports of each kind that were begun, also those deleted since. `benchmark`: the name, for hidden answers; else "".
+
+No copy and no export has this table. A forgotten owner's rows become nobody's. The next day all rows go, but for those
+on hidden answers, which lose their network.
+"""
 SecretKind = Literal["sealed", "hidden"]
 _WORDS: Mapping[SecretKind, str] = {
     "sealed": "reports on sealed items",
@@ -78,7 +80,7 @@ class SecretDays:
     def begin(
         self, connection: Connection, owner: str, network: str | None, benchmark: str = ""
     ) -> str:
-        """Counts one more report. Returns why it may not begin, "" if it may. The caller has the turn.
+        """Counts one more report. Returns why it may not begin, "" if it may. The caller has taken its turn at `job`.
 
         `network` is the network's code of today, `benchmark` the name of one with hidden answers.
         """

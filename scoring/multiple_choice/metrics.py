@@ -117,17 +117,17 @@ def file_splits(
 ) -> Iterator[FileSplit]:
     """Yields a file's splits; `published` matches the name of a published one.
 
-    If no split has a published name, all questions are one split, `whole`.
+    If no split has a published name, several become one split, `whole`.
     """
     splits = grouped((question.split, question) for question in questions)
     is_unnamed = not any(map(published.search, splits))
     if is_unnamed and len(splits) > 1:
         splits = {whole: [*questions]}
     for split, members in splits.items():
-        may_be_file = is_unnamed or not split
+        may_be_named_by_file = is_unnamed or not split
         if published.search(split):
             published_text: str | None = split
-        elif may_be_file and published.search(file):
+        elif may_be_named_by_file and published.search(file):
             published_text = file
         else:
             published_text = "" if is_unnamed else None
@@ -193,7 +193,7 @@ class ChoiceTables(Generic[S]):
     without_answer: int
     """Rows without a known right answer: extracted, not scored."""
     missing: tuple[ChoiceQuestion, ...]
-    """Rows of the question file with no answer in the file."""
+    """Rows of the question file with no answer in the answers' file."""
     partial: bool
     """Whether answers are missing, so that the score is not that of the whole benchmark."""
 

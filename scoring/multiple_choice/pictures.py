@@ -38,6 +38,8 @@ def picture_cell(
     """
     for name in (*own_columns, *_COLUMNS):
         cell = cells[columns[name]] if name in columns else None
+        if isinstance(cell, float) and cell.is_integer():
+            cell = int(cell)  # pandas makes 3.0 of 3 in a column with empty cells
         text = str(cell).strip() if isinstance(cell, str | int) else ""
         if text and text not in _NO_PICTURE and not text.startswith(_PLACEHOLDER_START):
             return text
@@ -47,7 +49,7 @@ def picture_cell(
 def picture_digests(cells: Sequence[str], ids: Sequence[str]) -> list[str]:
     """A short digest of each row's picture, from the rows' cells and ids; "" where it is unknown.
 
-    A cell that is the same in all rows does not identify a picture.
+    A cell that is the same in all rows that have one does not identify a picture.
     """
     cell_by_id = dict(zip(ids, cells, strict=True))
     digest_by_id = {id: cell for id, cell in cell_by_id.items() if cell.startswith(DIGEST)}

@@ -1,7 +1,7 @@
 """Values of formulas: a closed grammar of numbers, + - * / ^, fractions, roots, pi and brackets, without `eval`.
 
     sum      = product (("+" | "-") product)*
-    product  = signed (("*" | "/") signed | power)*     a root, pi or a bracket after a number is a factor
+    product  = signed (("*" | "/") signed | power)*     a root, pi, fraction or bracket after a number is a factor
     signed   = ("+" | "-")* power
     power    = percent ("^" ("+" | "-")* percent)?      a second "^" is ambiguous
     percent  = single "%"?
@@ -33,6 +33,9 @@ _SIGNS = str.maketrans(
         "¾": "(3/4)",
     }
 )
+_SIGN_OF_MIXED = re.compile(r"(?<=\d)\s?([½¼¾])")
+"""The sign of a fraction behind a number, which is added to it: 1½ is 1.5."""
+_FRACTIONS = {"½": "\\frac12", "¼": "\\frac14", "¾": "\\frac34"}
 _LAYOUT = re.compile(
     r"\\(?:left|right|boxed|fbox|text|mathrm|displaystyle)(?![a-z])|\\[,!;: ()$]|\$"
     r"|\^\s?\{?\s?\\circ(?![a-z])(?:\s?\})?"
@@ -62,7 +65,8 @@ class _UnreadError(ValueError):
 def formula_value(text: str, as_kit: bool = False) -> float | None:
     """The value of a formula; None for another text, and for a value that is not finite.
 
-    `as_kit` reads only what VLMEvalKit reads: no square root, pi, factor without a sign, or fraction without braces.
+    `as_kit` reads only what VLMEvalKit reads: ":" as "/" too, but no square root, pi, factor without a sign, or
+    fraction without braces.
     """
     text = text.strip()
     if len(text) > MOST_SIGNS:
@@ -70,6 +74,7 @@ def formula_value(text: str, as_kit: bool = False) -> float | None:
     text = text.lower()
     if not as_kit:
         text = text.replace("°", "")
+        text = _SIGN_OF_MIXED.sub(lambda sign: _FRACTIONS[sign[1]], text)
     try:
         number = _Parser(_tokens(text), as_kit).whole()
     except (_UnreadError, ArithmeticError):
@@ -146,7 +151,7 @@ class _Parser:
                 number *= self.signed()
             elif self.take("/") or (self.as_kit and self.take(":")):
                 number /= self.signed()
-            elif not self.as_kit and self.next in ("\\sqrt", "\\pi", "\\frac", "("):
+            elif not self.as_kit and self.next.startswith(("\\sqrt", "\\pi", "\\frac", "(")):
                 number *= self.power()
             else:
                 return number
@@ -179,7 +184,8 @@ class _Parser:
         self.place += 1
         if token[:1].isdigit() or token[:1] == ".":
             number = float(token.replace(",", ""))
-            if token.isdigit() and self.is_mixed():
+            whole = token if self.as_kit else token.replace(",", "")
+            if whole.isdigit() and self.is_mixed():
                 return number + self.single()
             return number
         if token in _CLOSING:
@@ -194,6 +200,8 @@ class _Parser:
 
     def is_mixed(self) -> bool:
         """Whether a fraction of two whole numbers follows: then a whole number before it is added to it."""
+        if not self.as_kit and self.next.startswith("\\frac") and self.next != "\\frac":
+            return True  # without braces, such as \frac12
         fraction = ["\\frac", "{", "0", "}", "{", "0", "}"]
         following = self.tokens[self.place : self.place + len(fraction)]
         return ["0" if token.isdigit() else token for token in following] == fraction

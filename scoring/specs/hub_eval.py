@@ -121,15 +121,15 @@ def _tasks(raw: Mapping[str, Any]) -> Sequence[EvalTask]:
         text = (
             f"{quoted(framework)} scores its tasks with its own code. Choose a file for {INSPECT}."
         )
-        raise SpecError([SpecProblem("evaluation_framework", text)])
+        raise SpecError([*problems, SpecProblem("evaluation_framework", text)])
     entries = raw.get("tasks")
     if not isinstance(entries, list) or not entries:
         text = (
             "Write a list of tasks, each with field_spec, solvers and scorers, "
             f"instead of {quoted(entries)}."
         )
-        raise SpecError([SpecProblem("tasks", text)])
-    tasks = []
+        raise SpecError([*problems, SpecProblem("tasks", text)])
+    tasks: list[EvalTask] = []
     for number, entry in enumerate(entries, start=1):
         place = f"tasks.{number}"
         try:
@@ -137,14 +137,25 @@ def _tasks(raw: Mapping[str, Any]) -> Sequence[EvalTask]:
         except ValidationError as error:
             problems += spec_problems(error, place, EvalTask.model_fields, _MEMBER_FIELDS)
             continue
-        tasks.append(task)
         problems += _task_problems(task, place)
-        if len(entries) > 1 and task.id is None:
-            text = "This is missing. Give each of several tasks its own id."
-            problems.append(SpecProblem(f"{place}.id", text))
+        if len(entries) > 1:
+            problems += _id_problems(task, tasks, place)
+        tasks.append(task)
     if problems:
         raise SpecError(problems)
     return tasks
+
+
+def _id_problems(
+    task: EvalTask, tasks_above: Iterable[EvalTask], place: str
+) -> Iterator[SpecProblem]:
+    problem = ""
+    if task.id is None:
+        problem = "This is missing"
+    elif any(other.id == task.id for other in tasks_above):
+        problem = f"{quoted(task.id)} is another task's id"
+    if problem:
+        yield SpecProblem(f"{place}.id", f"{problem}. Give each of several tasks its own id.")
 
 
 def _task_problems(task: EvalTask, place: str) -> Iterator[SpecProblem]:
@@ -171,7 +182,7 @@ def _spec(
 ) -> Translated:
     fields = task.field_spec
     name = raw.get("name") or task.id or "Benchmark"
-    spec_name = f"{name}: {task.id}" if task_count > 1 else name
+    spec_name = f"{name}: {task.id}" if task_count > 1 and name != task.id else name
     columns = {
         "id": fields.id,
         "question": fields.input,
@@ -280,7 +291,7 @@ def eval_yaml(spec: Spec, file: Sequence[str] = ()) -> str:
     task = {
         "id": plain_name(spec.name.lower()),
         "config": "default",
-        "split": next((file.split for file in spec.questions if file.split), "test"),
+        "split": _split(spec),
         "field_spec": fields,
         "solvers": _solvers(spec, is_choice),
         "scorers": [{"name": _scorer_name(spec)}],
@@ -288,6 +299,11 @@ def eval_yaml(spec: Spec, file: Sequence[str] = ()) -> str:
     head = {"name": spec.name, "description": spec.about, "evaluation_framework": INSPECT}
     comments = "".join(map(comment, _unwritten_parts(spec, is_choice)))
     return comments + write_yaml({**head, "tasks": [task]})
+
+
+def _split(spec: Spec) -> str:
+    splits = [question_file.split for question_file in spec.questions if question_file.split]
+    return splits[0] if splits else "test"
 
 
 def _choices(spec: Spec, file: Sequence[str]) -> Sequence[str]:
@@ -341,6 +357,7 @@ def _eval_problems(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:
             "No columns of options are known. Name them, as in [A, B, C, D], or give the questions."
         )
         yield SpecProblem("columns.options", text)
+    yield from _derived_problems(spec)
     head = spec.headline_under(spec.protocols[0])
     if not _is_mean(spec.figures[head]):
         text = f"{_FORM_AT_START} has only the mean of all rows, not {spec.figures[head].form}."
@@ -348,6 +365,19 @@ def _eval_problems(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:
     if len(spec.columns.images or ()) > 1:
         text = f"{_FORM_AT_START} has only one column of pictures. Name one."
         yield SpecProblem("columns.images", text)
+
+
+def _derived_problems(spec: Spec) -> Iterator[SpecProblem]:
+    """Yields the needed columns that no file has, since they are made of others."""
+    needed_columns = (
+        spec.columns.question,
+        spec.rule[0].rule.truth or spec.columns.truth,
+        *(spec.columns.options or ()),
+    )
+    for column in needed_columns:
+        if column in spec.derive:
+            text = f"{quoted(column)} is made of another column, which {FORM} can't express."
+            yield SpecProblem("columns", f"{text} Name one of the file's.")
 
 
 def _is_mean(figure: Figure) -> bool:
@@ -360,6 +390,10 @@ def _unwritten_parts(spec: Spec, is_choice: bool) -> Iterator[str]:
     yield f"{spec.name}, spec {spec.digest[:8]}. inspect_ai scores answers by its own rules."
     if not spec.columns.images:
         yield "input_image: the spec names no column. Add it to field_spec if there are pictures."
+    derived_images = [column for column in spec.columns.images or () if column in spec.derive]
+    if derived_images:
+        pictures = ", ".join(derived_images)
+        yield f"Not written: pictures {pictures}, which are made of other columns."
     figures = [name for name, figure in spec.figures.items() if not _is_mean(figure)]
     if figures:
         yield f"Not written: figures {', '.join(figures)}."

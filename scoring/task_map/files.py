@@ -64,12 +64,24 @@ def read_distances(path: Path, name: str | None = None, limits: FileLimits = PAG
             for record in records
         ]
     )
-    _check_symmetry(distances, tasks, [record.row for record in records], label)
+    rows = [record.row for record in records]
+    _check_diagonal(distances, tasks, rows, label)
+    _check_symmetry(distances, tasks, rows, label)
     keys = [task_key(plain_cell(task)) for task in tasks]
     if len(set(keys)) < len(keys):
         raise TaskMapError(f"{label} has two rows for one task. Name each task once.")
     np.fill_diagonal(distances, 0)
     return complete_map(t("taskmap.source_file", file=label), keys, distances)
+
+
+def _check_diagonal(
+    distances: np.ndarray, tasks: Sequence[str], rows: Sequence[int], label: str
+) -> None:
+    """Raises RowsError if a task isn't at 0 from itself, as in a table of similarities."""
+    for task, row, distance in zip(tasks, rows, np.diag(distances).tolist(), strict=True):
+        if distance > 10**-_DIGITS:
+            problem = f"A task's distance to itself is 0, and here {distance:g}. Write distances, not similarities."
+            raise RowsError(problem, label, row, column=task)
 
 
 def _check_symmetry(

@@ -135,17 +135,20 @@ def _seed_notice(folder: Path, vector: Vector) -> Iterator[str]:
 def _start_notices(adapters: Sequence[Adapter], gram: Matrix) -> Iterator[str]:
     """Yields notices on the share of A in the stacked vectors, and on adapters that started from another seed."""
     gram_of_a = stacked_gram(adapters, ("a",))
-    share = float((np.diag(gram_of_a) / np.diag(gram)).mean())
-    cosines_of_a = cosines(gram_of_a)
-    median = np.median(cosines_of_a)
+    has_a = np.flatnonzero(np.diag(gram_of_a) > 0)  # an A of zeros has no direction
+    if len(has_a) < 2:
+        return
+    share = float((np.diag(gram_of_a)[has_a] / np.diag(gram)[has_a]).mean())
+    cosines_of_a = cosines(gram_of_a[np.ix_(has_a, has_a)])
+    median = np.median(cosines_of_a[np.triu_indices(len(has_a), 1)])
     yield (
         f"{share:.0%} of the stacked vectors' squared length is A, whose cosines alone are {median:.3f} in "
         "the median: that much of these distances says nothing of what was learned. The product does not depend on it"
     )
     most_alike = int(cosines_of_a.sum(axis=1).argmax())  # it started as most of them did
     others = [
-        adapter.task
-        for adapter, cosine in zip(adapters, cosines_of_a[most_alike], strict=True)
+        adapters[place].task
+        for place, cosine in zip(has_a.tolist(), cosines_of_a[most_alike], strict=True)
         if cosine < _SAME_START
     ]
     if others:

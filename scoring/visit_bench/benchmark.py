@@ -114,16 +114,16 @@ class VisitBench(Benchmark[MatchReport]):
         )
 
     def tasks(self, report: MatchReport, spec: JudgeSpec) -> Sequence[Task[Verdict]]:
-        """Both orders of every match. A match with its sides swapped needs, and caches, the same two calls."""
+        """Both orders of every match. A match with its sides swapped has the same two calls, which are then cached."""
         refused = partial(Verdict, None)
         tasks = []
         for match, contest in zip(report.matches, _contests(report), strict=True):
             begin_without_call = _begin_without_call(contest)
             for order in ORDERS:
                 task = Task(
-                    0,
-                    begin_without_call or partial(judging, contest, order),
-                    refused,
+                    run=0,
+                    begin=begin_without_call or partial(judging, contest, order),
+                    refused=refused,
                     name=f"{match.a} (A) or {match.b} (B)",
                     is_read=lambda verdict: not verdict.reason,
                 )

@@ -13,7 +13,7 @@ from scoring.web.people_view import HTML
 from scoring.web.report_parts import REPORT, OutcomeText, sheets_html
 
 MOST_DIFFERING = 25
-"""Answers that are listed at most where people and the extractor differ."""
+"""The most answers that are listed of those where people and the extractor differ."""
 
 
 def readings_line(results: ReadingResults | None) -> str:
@@ -46,8 +46,10 @@ def readings_html(results: ReadingResults) -> str:
     other_options = [
         answer for answer in results.differing if answer.pair.outcome == "other option"
     ]
-    one_nones = [answer for answer in results.differing if answer.pair.outcome != "other option"]
-    listed_answers = [*other_options, *one_nones][:MOST_DIFFERING]
+    with_one_none = [
+        answer for answer in results.differing if answer.pair.outcome != "other option"
+    ]
+    listed_answers = [*other_options, *with_one_none][:MOST_DIFFERING]
     tables = sheets_html(reading_sheets(results))
     if listed_answers:
         items = [_answer_html(answer) for answer in listed_answers]

@@ -1,6 +1,7 @@
 """VisIT-Bench's public table: its items come in finished, give Table 2's column, and go out cell for cell."""
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,18 @@ def test_an_import_that_dies_before_the_project_ends_leaves_none_open(database, 
 def test_the_row_that_is_incorrect_without_a_fault_is_allowed(table):
     faults = [draft.values[-1].fault for draft in read_visit(table) if len(draft.values) == 5]
     assert len(faults) == 37 and faults.count("not told") == 1
+
+
+def test_true_and_false_of_json_are_read_as_those_of_the_table(table, tmp_path):
+    truths = {"True": True, "False": False}
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = [
+            {name: truths.get(cell, cell) for name, cell in row.items()}
+            for row in csv.DictReader(file)
+        ]
+    path = tmp_path / "visit.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    assert read_visit(path) == read_visit(table)
 
 
 def changed(table: Path, folder: Path, **cells: str) -> Path:

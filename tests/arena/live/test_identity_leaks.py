@@ -97,6 +97,7 @@ def test_a_bare_name_counts_where_it_is_no_ordinary_word():
     assert names_itself("Quxolotl-7B.", MODELS)
     assert names_itself("I am Sphexish Vision 2", MODELS)
     assert not names_itself("Otter.", MODELS)
+    assert not names_itself("42.", [*MODELS, "42"]), "the answer to a question of a number"
 
 
 @settings(max_examples=examples(500))

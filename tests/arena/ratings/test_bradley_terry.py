@@ -297,7 +297,7 @@ def test_very_many_wins_settle_under_a_weak_prior(prior):
     )
 
 
-@pytest.mark.parametrize("prior", [-1, 1e-300, 1e-5, float("nan")])
+@pytest.mark.parametrize("prior", [-1, 1e-300, 1e-5, float("nan"), float("inf")])
 def test_a_prior_that_arithmetic_cannot_tell_from_none_is_refused(prior):
     with pytest.raises(ValueError, match="a prior is 0"):
         bradley_terry(np.array([[0, 1], [0, 0.0]]), prior)

@@ -18,7 +18,7 @@ def votes(won: dict[tuple[str, str], int]) -> list[Vote]:
 
 def report(cast: list[Vote], **order) -> RatingReport:
     battles = Battles(None, *columns_of(cast), rows=({},) * len(cast))
-    return rating_report(battles, RatingSettings(bootstrap=20, **order))
+    return rating_report(battles, RatingSettings(**{"bootstrap": 20, **order}))
 
 
 def test_rows_and_columns_of_plots_are_in_the_order_of_the_board():
@@ -63,3 +63,28 @@ def test_intervals_of_bradley_terry_are_not_spoken_of_where_elo_alone_is_asked()
     few = [Vote("high", "middle", "a"), Vote("high", "middle", "b")]
     assert any("Wide intervals" in text for text in report(few).notices)
     assert not any("Wide intervals" in text for text in report(few, method="elo").notices)
+
+
+def test_a_single_pass_of_elo_is_not_called_random_orders():
+    one_pass, _ = plots(report(votes(WON), method="elo", bootstrap=0))
+    assert (one_pass.title, one_pass.note) == (
+        "Elo, one pass",
+        "Elo in one pass over the votes, in the order of the file.",
+    )
+
+
+def test_what_only_the_prior_rates_is_not_spoken_of_where_elo_alone_is_asked():
+    unbeaten = votes({("high", "middle"): 10})[1:]
+    told = "rated only by the prior"
+    assert any(told in text for text in report(unbeaten).notices)
+    assert not any(told in text for text in report(unbeaten, method="elo").notices)
+
+
+def test_pictures_are_clusters_where_items_are_unknown():
+    cast = [vote._replace(picture=f"p{place % 6}") for place, vote in enumerate(votes(WON))]
+    found = report(cast)
+    assert (found.bounds.cluster, found.bounds.clusters) == ("picture", 6)
+    assert not any("without" in text and "item" in text for text in found.notices)
+    cast[0] = cast[0]._replace(picture=None)
+    notice = "votes without an item, each treated as independent: 1"
+    assert notice in report(cast).notices

@@ -249,6 +249,8 @@ class TestRefusals:
     [
         "---\nmodel-index: [{name: m, results: [{task: {type: a}}]}]\n---\n",
         "---\nmodel-index:\n- name: m\n  results: []\n---\n",
+        "---\nmodel-index: []\n---\n",
+        "---\nmodel-index:\nlicense: mit\n---\n",
         "---\na: &x 1\nb: *x\n---\n",
         "---\n" + "[" * 5_000 + "\n---\n",
         "---\njust words\n---\n",
@@ -269,6 +271,12 @@ def test_a_card_without_results_keeps_what_it_says(card):
     assert (card or b"").endswith(parsed.text.encode())
     assert (b"\r\n" in changed) == (b"\r\n" in (card or b""))
     assert changed.count(b"\r") == (changed.count(b"\n") if card and b"\r" in card else 0)
+
+
+def test_the_diff_of_a_new_card_begins_before_its_first_line():
+    changed = add_result(None, "m", card_result(SCORE))
+    added = changed.content.count(b"\n")
+    assert changed.diff.splitlines()[2] == f"@@ -0,0 +1,{added} @@"
 
 
 def test_nothing_of_the_token_is_told(hub, models, caplog):

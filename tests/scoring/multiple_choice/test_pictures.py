@@ -40,6 +40,8 @@ def test_pictures_are_told_by_digests_names_and_references(cells, shared):
         ({"image": "", "image_id": 5}, "5"),
         ({"image": "<image>", "image_name": " a.png "}, "a.png"),
         ({"image": "nan", "question": "a.png"}, ""),
+        ({"image_id": 5.0}, "5"),
+        ({"image_id": float("nan")}, ""),
         ({"image_id": ["a", "b"]}, ""),
         ({"imageid": "n1"}, "n1"),
     ],

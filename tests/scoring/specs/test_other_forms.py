@@ -120,6 +120,16 @@ tasks:
         "tasks.3.id: This is missing. Give each of several tasks its own id.",
         "tasks.4: Write names with values, as in `name: value`, instead of 3.",
     ]
+    task = (
+        "field_spec: {input: q, target: a}, solvers: [{name: generate}], scorers: [{name: exact}]"
+    )
+    assert problems(path, f"tasks: [{{id: a, {task}}}, {{id: a, {task}}}]") == [
+        "tasks.2.id: 'a' is another task's id. Give each of several tasks its own id."
+    ]
+    assert problems(path, "name: [Zoo]\nevaluation_framework: math-arena\ntasks: {}") == [
+        "name: Write a text instead of ['Zoo'].",
+        "evaluation_framework: 'math-arena' scores its tasks with its own code. Choose a file for inspect-ai.",
+    ]
     assert problems(path, "evaluation_framework: math-arena\ntasks: [{id: a}]") == [
         "evaluation_framework: 'math-arena' scores its tasks with its own code. Choose a file for inspect-ai."
     ]
@@ -158,6 +168,28 @@ def test_a_spec_is_written_as_an_eval_yaml_and_reads_back(tmp_path):
     assert back.spec.name == "Keeper's questions" and back.spec.about == spec.about
     assert back.spec.columns == spec.columns and back.spec.rule == spec.rule
     assert back.spec.groups == ("house",) and back.spec.questions[0].split == "dev"
+
+
+def test_columns_that_no_file_has_are_not_written():
+    derived_picture = WRITTEN.replace("images: photo", "images: wing")
+    text = eval_yaml(read_spec(derived_picture.encode()))
+    assert "# Not written: pictures wing, which are made of other columns.\n" in text
+    assert "input_image" not in text
+    derived_truth = WRITTEN.replace("label", "wing").replace("[house, wing]", "[house]")
+    with pytest.raises(SpecError) as raised:
+        eval_yaml(read_spec(derived_truth.encode()))
+    assert [str(problem) for problem in raised.value.problems] == [
+        "columns: 'wing' is made of another column, which the Hub's eval.yaml can't express. Name one of the file's."
+    ]
+
+
+def test_tasks_of_a_file_without_a_name_are_named_once(tmp_path):
+    path = tmp_path / "eval.yaml"
+    task = (
+        "field_spec: {input: q, target: a}, solvers: [{name: generate}], scorers: [{name: exact}]"
+    )
+    path.write_text(f"tasks: [{{id: zoo, {task}}}, {{id: farm, {task}}}]")
+    assert [task.spec.name for task in load_benchmarks(path)] == ["zoo", "farm"]
 
 
 @pytest.mark.parametrize("key", ["gqa", "mmstar", "mmmu_pro", "ai2d", "mmmb"])

@@ -1,6 +1,7 @@
 """Cosines of adapters are those of the dense changes, and what cannot be compared is left out by name."""
 
 import json
+import re
 import struct
 
 import numpy as np
@@ -257,6 +258,22 @@ def test_stacked_factors_of_another_seed_are_told(tmp_path):
     (root / "training.json").write_text('{"seed": 0}')
     assert "training.json" not in " ".join(vector_map(root, "stacked").notices)
     assert vector_map(root).notices == ()
+
+
+def test_the_median_of_cosines_is_that_of_pairs_and_of_adapters_with_an_a(tmp_path):
+    """Of three adapters the cosines with themselves would decide; one of zeros has none."""
+    zeros = {
+        name: (np.zeros((4, width), np.float32), np.zeros((height, 4), np.float32))
+        for name, (width, height) in SHAPES.items()
+    }
+    tasks = {"a": random_factors(1), "b": random_factors(2), "c": random_factors(3, start=1)}
+    root = write_adapters(tmp_path / "them", {**tasks, "zeros": zeros})
+    told = " ".join(vector_map(root, "stacked").notices)
+    median = float(re.search(r"alone are (-?[0-9.]+) in the median", told)[1])
+    assert abs(median) < 0.5
+    assert "nan" not in told
+    assert told.endswith("1 adapters did not start from the seed of the others, so that their "
+                         "distances say nothing: c")  # fmt: skip
 
 
 def planted(seed: int, noise: float):

@@ -76,6 +76,10 @@ def test_a_map_is_read_back_from_its_file(tmp_path):
         ("name,a\na,0\n", "a column task"),
         ("hello", "a column task"),
         ("task,a,b,c\na,0,1,\nb,1,0,\nc,,,0\n", "needs three tasks"),
+        (
+            "task,a,b,c\na,,.2,.3\nb,.2,1,.5\nc,.3,.5,1\n",
+            "row 3, column 'b': A task's distance to itself is 0, and here 1.",
+        ),
     ],
 )
 def test_a_file_that_is_no_map_is_refused_by_its_place(tmp_path, text, told):
