@@ -204,8 +204,9 @@ def without_images(records: Iterable[Record], references: dict[int, str]) -> Ite
 def image_cell(record: Record) -> str:
     """The first filled cell of a column of images; "" without any."""
     for name in IMAGE_COLUMNS:
-        if record.values.get(name):
-            return str(record.values[name])
+        value = record.values.get(name)
+        if value or value == 0:  # 0 may be the index of the question with the image
+            return str(value)
     return ""
 
 
