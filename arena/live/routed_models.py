@@ -52,8 +52,9 @@ class RoutedModels:
         return httpx2.URL(addresses[0]).host if addresses else ""
 
     def read_soon(self) -> None:
-        """Requests another reading of the lists, unless one has just ended; may be called in any thread."""
-        if self._loop is None or time.monotonic() - self._read_at < LEAST_SECONDS:
+        """Requests another reading of the lists, unless one runs or has just ended; may be called in any thread."""
+        has_just_read = time.monotonic() - self._read_at < LEAST_SECONDS
+        if self._loop is None or self.is_reading or has_just_read:
             return
         self.is_reading = True
         self._loop.call_soon_threadsafe(self._read_request.set)
