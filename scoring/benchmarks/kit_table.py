@@ -28,7 +28,9 @@ _ONLY_CHOICES = "From a table, VLMEvalKit scores only multiple choice. Use --as 
 _PICTURES = ("image", "image_path")
 _MOST_LISTED = 10
 _EMPTY_TO_PANDAS = frozenset(
-    "#N/A,#N/A N/A,#NA,-1.#IND,-1.#QNAN,-NaN,-nan,1.#IND,1.#QNAN,<NA>,N/A,NA,NULL,NaN,None,n/a,nan,null".split(",")
+    "#N/A,#N/A N/A,#NA,-1.#IND,-1.#QNAN,-NaN,-nan,1.#IND,1.#QNAN,<NA>,N/A,NA,NULL,NaN,None,n/a,nan,null".split(
+        ","
+    )
 )
 """Cells that pandas, with which the toolkit reads tables, takes for empty ones."""
 
@@ -105,9 +107,7 @@ def kit_table(spec: Spec, path: Path) -> KitTable:
     return KitTable(
         path=path,
         questions=answered_by_letter,
-        picture_columns=[
-            name for name in _PICTURES if any(name in row.cells for row in file.rows)
-        ],
+        picture_columns=[name for name in _PICTURES if any(name in row.cells for row in file.rows)],
         group_names=[*columns],
         has_splits=bool(spec.splits),
         notes=[*_notes(spec, file.rows, answered_by_letter)],
@@ -126,7 +126,7 @@ def _check_rules(spec: Spec) -> None:
 
 
 def _group_columns(spec: Spec) -> Mapping[str, str]:
-    """The spec's groups by the toolkit's names, `category` and `l2-category`: those of that name, else the first ones."""
+    """The groups that become `category` and `l2-category`, by these names: those of that name, else the first ones."""
     unused = [*spec.groups]
     columns: dict[str, str] = {}
     for name in _GROUPS:
