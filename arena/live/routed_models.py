@@ -47,7 +47,7 @@ class RoutedModels:
 
     @property
     def unreached_host(self) -> str:
-        """The host of a router whose last reading failed; "" if none did."""
+        """The host of a router whose last reading failed, or hasn't been yet; "" if there is none."""
         addresses = [address for address, router in self._lists.items() if not router.is_fresh]
         return httpx2.URL(addresses[0]).host if addresses else ""
 
@@ -73,7 +73,7 @@ class RoutedModels:
     async def running(self) -> AsyncIterator[None]:
         """Reads the lists now and every hour while the server runs."""
         if not self._cards:
-            # For models that were in the file before.
+            # This deletes the prices of models that were in the file before.
             await asyncio.to_thread(self._take_prices, {})
             yield
             return
