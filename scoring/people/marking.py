@@ -26,7 +26,7 @@ MOST_ANSWERS = 1000
 MINUTES = 60
 """Minutes that an answer waits for a person's mark before somebody else gets it."""
 DAYS = 180
-"""Days until a link expires."""
+"""Days until a link expires; then it holds to the end of the day."""
 HELPERS = 4
 """Links for other people, beside the owner's own."""
 
