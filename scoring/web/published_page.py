@@ -146,7 +146,7 @@ class PublishedPages:
         """Returns the report in short, for a frame on any page: no script, no form, no cookie."""
         job = self.reports.published.with_slug(slug)
         record = self.reports.record(job) if job else None
-        report = self.jobs.report(slug) if job else None
+        report = self._report(slug)
         if record is None or report is None:
             return PlainTextResponse(t("published.gone"), status_code=404, headers=EMBEDDED)
         drawing = nearest_drawing(report)
@@ -205,6 +205,14 @@ class PublishedPages:
             day=day,
         )
 
+    def _report(self, slug: str) -> AnyReport | None:
+        """Returns a published report; None if nothing is public at the slug, or it can't be read any more."""
+        job = self.reports.published.with_slug(slug)
+        try:
+            return self.jobs.report(slug) if job else None
+        except ReportError:
+            return None
+
     def _png(self, report: AnyReport) -> bytes:
         drawing = preview_drawing(report)
         return self.drawings.get(drawing, lambda: png(drawing, margin=0))
@@ -216,8 +224,7 @@ class PublishedPages:
         kind: str,
         draw: Callable[[AnyReport], bytes],
     ) -> Response:
-        job = self.reports.published.with_slug(slug)
-        report = self.jobs.report(slug) if job else None
+        report = self._report(slug)
         if report is None:
             return PlainTextResponse(t("published.no_picture"), 404, headers=NO_STORE)
         with speaking(ENGLISH):
