@@ -104,7 +104,7 @@ def known_file(path: Path) -> KnownFile:
     """Reads a question file. Raises QuestionFileError."""
     notes = _notes_of(path)
     try:
-        md5 = notes.md5 or file_md5(path)
+        md5 = notes.md5.lower() if notes.md5 else file_md5(path)
         key = notes.benchmark or _benchmark_of(path, md5)
         benchmark = BENCHMARKS.get(key)
         if not isinstance(benchmark, FileBenchmark):
