@@ -146,7 +146,7 @@ class PublishedPages:
         """Returns the report in short, for a frame on any page: no script, no form, no cookie."""
         job = self.reports.published.with_slug(slug)
         record = self.reports.record(job) if job else None
-        report = self._report(slug)
+        report = self._report(job)
         if record is None or report is None:
             return PlainTextResponse(t("published.gone"), status_code=404, headers=EMBEDDED)
         drawing = nearest_drawing(report)
@@ -205,11 +205,11 @@ class PublishedPages:
             day=day,
         )
 
-    def _report(self, slug: str) -> AnyReport | None:
-        """Returns a published report; None if nothing is public at the slug, or it can't be read any more."""
-        job = self.reports.published.with_slug(slug)
+    def _report(self, job: Job | None) -> AnyReport | None:
+        """Returns the report of a published job; None without a job, or if the report can't be read any more."""
         try:
-            return self.jobs.report(slug) if job else None
+            # By its slug, a report is found only while it is public.
+            return self.jobs.report(job.slug) if job and job.slug else None
         except ReportError:
             return None
 
@@ -224,7 +224,7 @@ class PublishedPages:
         kind: str,
         draw: Callable[[AnyReport], bytes],
     ) -> Response:
-        report = self._report(slug)
+        report = self._report(self.reports.published.with_slug(slug))
         if report is None:
             return PlainTextResponse(t("published.no_picture"), 404, headers=NO_STORE)
         with speaking(ENGLISH):
