@@ -33,7 +33,7 @@ _MISSING = "–"
 _INDENT = "  "
 _GAP = "  "
 _MOST_TEXT = 68
-"""Most characters of a text in a terminal."""
+"""Most characters of a row's first cell in a terminal."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Column:
     """A column of a sheet, from one column of its frame, or from three with an interval."""
 
     key: str
-    """The frame's column; for an interval alone, the common start of its two columns."""
+    """The frame's column; for an interval alone, that of its lower end."""
     head: str
     kind: Kind = "text"
     low: str = ""
@@ -53,8 +53,8 @@ class Column:
     places: int = 1
     """Digits after the point."""
     bar: bool = False
-    """Whether the page draws a bar for a score from 0 to 100 or a share; a share without interval is drawn relative to
-    the largest."""
+    """Whether the page draws a bar for a score from 0 to 100 or a share. A share without interval is drawn relative to
+    the largest; a score without interval has no bar."""
     dash: bool = False
     """Whether its interval is short, with a dash, and left out if both ends have the same text."""
     href: str = ""
@@ -66,7 +66,7 @@ class Column:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The frame's columns that it uses."""
+        """The frame's columns with its numbers or texts, the link's address left out."""
         keys = [key for key in (self.low, self.high, self.runs) if key]
         if self.kind != "interval":
             keys.insert(0, self.key)

@@ -131,17 +131,17 @@ class Fetcher:
         for address in others:
             with suppress(httpx.ConnectError, httpx.ConnectTimeout):
                 return await answer_from(address)
-        return await answer_from(last)  # Its error is the caller's.
+        return await answer_from(last)  # If no address answers, the last one's error is raised.
 
     async def public_addresses(self, host: str) -> Sequence[str]:
         """Returns at most three addresses of a host to connect to.
 
         Raises FetchError unless all its addresses are public.
         """
-        addresses = await self.resolve(host)
-        if not addresses or not all(self.allowed(address) for address in addresses):
+        resolved = await self.resolve(host)
+        if not resolved or not all(self.allowed(address) for address in resolved):
             raise FetchError(f"the host {host} isn't on the public internet. Use a public one")
-        return addresses[:_MOST_ADDRESSES]
+        return resolved[:_MOST_ADDRESSES]
 
     async def _body(self, response: httpx.Response) -> bytes:
         if response.status_code != 200:

@@ -47,13 +47,14 @@ class RoutedModels:
 
     @property
     def unreached_host(self) -> str:
-        """The host of a router whose last reading failed; "" if none did."""
+        """The host of a router whose last reading failed, or hasn't been yet; "" if there is none."""
         addresses = [address for address, router in self._lists.items() if not router.is_fresh]
         return httpx2.URL(addresses[0]).host if addresses else ""
 
     def read_soon(self) -> None:
-        """Requests another reading of the lists, unless one has just ended; may be called in any thread."""
-        if self._loop is None or time.monotonic() - self._read_at < LEAST_SECONDS:
+        """Requests another reading of the lists, unless one runs or has just ended; may be called in any thread."""
+        has_just_read = time.monotonic() - self._read_at < LEAST_SECONDS
+        if self._loop is None or self.is_reading or has_just_read:
             return
         self.is_reading = True
         self._loop.call_soon_threadsafe(self._read_request.set)
@@ -72,7 +73,7 @@ class RoutedModels:
     async def running(self) -> AsyncIterator[None]:
         """Reads the lists now and every hour while the server runs."""
         if not self._cards:
-            # For models that were in the file before.
+            # This deletes the prices of models that were in the file before.
             await asyncio.to_thread(self._take_prices, {})
             yield
             return

@@ -69,7 +69,7 @@ class SampleQuestion(NamedTuple):
     def dock(
         self, action: str, number: str, note: str, problem: str, typed: Mapping[str, str]
     ) -> str:
-        # A page from before another question was answered sends that question's number.
+        # An old page may send another question's number: its caption isn't for this question.
         text = typed.get("caption-1", "") if typed.get("number") == number else ""
         _, _, token = action.rpartition("/")
         seat, _, _ = token.partition(".")

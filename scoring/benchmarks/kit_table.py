@@ -27,7 +27,11 @@ _GROUPS = ("category", "l2-category")
 _ONLY_CHOICES = "From a table, VLMEvalKit scores only multiple choice. Use --as eval or --as spec."
 _PICTURES = ("image", "image_path")
 _MOST_LISTED = 10
-_EMPTY_TO_PANDAS = ("#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
+_EMPTY_TO_PANDAS = frozenset(
+    "#N/A,#N/A N/A,#NA,-1.#IND,-1.#QNAN,-NaN,-nan,1.#IND,1.#QNAN,<NA>,N/A,NA,NULL,NaN,None,n/a,nan,null".split(
+        ","
+    )
+)
 """Cells that pandas, with which the toolkit reads tables, takes for empty ones."""
 
 
@@ -57,6 +61,10 @@ class KitTable:
 
     path: Path
     questions: Sequence[KitQuestion]
+    picture_columns: Sequence[str]
+    """The file's columns of `_PICTURES`."""
+    group_names: Sequence[str]
+    """The toolkit's names of the questions' `groups`."""
     has_splits: bool
     notes: Sequence[str]
     """Sentences on the content that the table does not carry."""
@@ -65,20 +73,16 @@ class KitTable:
         """Writes the table, with its pictures read row by row."""
         last_letter = max(letter for question in self.questions for letter in question.options)
         letters = LETTERS[: LETTERS.index(last_letter) + 1]
-        group_columns = _GROUPS[: len(self.questions[0].groups)]
-        split_columns = ["split"] if self.has_splits else []
+        heads = ["index", *self.picture_columns, "question", *letters, "answer", *self.group_names]
+        split_heads = ["split"] if self.has_splits else []
         by_row = {question.row: question for question in self.questions}
         with out.open("w", encoding="utf-8", newline="") as file:
-            picture_columns: Sequence[str] | None = None
+            _write_row(file, [*heads, *split_heads])
             for record in read_records(self.path, ANSWERS, allow_object=True):
                 question = by_row.get(record.row)
                 if question is None:
                     continue
-                if picture_columns is None:  # the first row shows which the file has
-                    picture_columns = [name for name in _PICTURES if name in record.values]
-                    heads = ["index", *picture_columns, "question", *letters, "answer"]
-                    _write_row(file, [*heads, *group_columns, *split_columns])
-                pictures = [cell_text(record.values.get(name)) for name in picture_columns]
+                pictures = [cell_text(record.values.get(name)) for name in self.picture_columns]
                 options = [question.options.get(letter, "") for letter in letters]
                 cells = [question.id, *pictures, question.question, *options, question.answer]
                 split_cells = [question.split] if self.has_splits else []
@@ -97,11 +101,17 @@ def kit_table(spec: Spec, path: Path) -> KitTable:
         file = read_questions(spec, records)
     check_scorable(path.name, file.problems)
     columns = _group_columns(spec)
-    questions = [_question(spec, row, columns) for row in file.rows]
+    questions = [_question(spec, row, [*columns.values()]) for row in file.rows]
     _check_options(questions)
-    with_letters = _with_letters(questions)
-    notes = [*_notes(spec, file.rows, with_letters)]
-    return KitTable(path, with_letters, bool(spec.splits), notes)
+    answered_by_letter = _with_letters(questions)
+    return KitTable(
+        path=path,
+        questions=answered_by_letter,
+        picture_columns=[name for name in _PICTURES if any(name in row.cells for row in file.rows)],
+        group_names=[*columns],
+        has_splits=bool(spec.splits),
+        notes=[*_notes(spec, file.rows, answered_by_letter)],
+    )
 
 
 def _check_rules(spec: Spec) -> None:
@@ -115,8 +125,8 @@ def _check_rules(spec: Spec) -> None:
         raise SpecError([SpecProblem("rule", text)])
 
 
-def _group_columns(spec: Spec) -> Sequence[str]:
-    """The groups that become `category` and `l2-category`, in this order: those of that name, else the first ones."""
+def _group_columns(spec: Spec) -> Mapping[str, str]:
+    """The groups that become `category` and `l2-category`, by these names: those of that name, else the first ones."""
     unused = [*spec.groups]
     columns: dict[str, str] = {}
     for name in _GROUPS:
@@ -127,7 +137,7 @@ def _group_columns(spec: Spec) -> Sequence[str]:
     for name in _GROUPS:
         if name not in columns and unused:
             columns[name] = unused.pop(0)
-    return [columns[name] for name in _GROUPS if name in columns]
+    return {name: columns[name] for name in _GROUPS if name in columns}
 
 
 def _plain_name(column: str) -> str:
@@ -198,10 +208,10 @@ def _questions_text(ids: Sequence[str]) -> str:
 def _notes(spec: Spec, rows: Sequence[SpecRow], questions: Sequence[KitQuestion]) -> Iterator[str]:
     """Yields sentences on what the table does not carry, or carries otherwise."""
     columns = _group_columns(spec)
-    for name, column in zip(_GROUPS, columns, strict=False):
+    for name, column in columns.items():
         if _plain_name(column) != name:
             yield f"{column} is written as {name}"
-    if more := [column for column in spec.groups if column not in columns]:
+    if more := [column for column in spec.groups if column not in columns.values()]:
         yield f"not written: groups {', '.join(more)}; the toolkit has {' and '.join(_GROUPS)}"
     several = [row.id for row in rows if len(derived_rows(spec, with_id(spec, row))) > 1]
     if several:

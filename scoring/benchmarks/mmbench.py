@@ -166,7 +166,7 @@ def _known_sizes(name: Edition, split: str) -> tuple[int, ...]:
 
 
 class _MissingQuestions:
-    """A file's missing questions: rows of a question file, else as many as the file's edition has more."""
+    """The questions that a file lacks: rows of the question file; without one, a number, by the size of its edition."""
 
     def __init__(self, report: ChoiceReport, question_circles: Sequence[Circle]) -> None:
         questions = [row.question for row in report.rows]
@@ -181,7 +181,7 @@ class _MissingQuestions:
         self.questions = tuple(filter(self._is_missing, report.missing or ()))
         """The missing rows of the question file, with the passes that a score needs."""
         self._edition_cells: dict[str, list[Cells]] = {}
-        """The base rows that the edition has more, by split; what they are about isn't known."""
+        """By split, the base rows that the file lacks by its edition's size; what they are about isn't known."""
         self.problems: tuple[Problem, ...] = ()
         if report.missing is not None:
             self.problems = self._question_file_problems()
@@ -225,6 +225,7 @@ class _MissingQuestions:
                 problems.append(Problem(0, None, text, "nothing"))
                 continue
             missing = known_size - len(present)
+            # Nobody knows which questions these are, so each gets a text that is no question's number.
             made_up_numbers = [f"{split.name} {number}" for number in range(missing)]
             without_base_row = [*map(str, present - bases), *made_up_numbers]
             self._edition_cells[split.name] = [
@@ -396,7 +397,7 @@ class MMBench(MultipleChoice):
             questions, unscored, question_circles, has_question_file
         )
         is_complete = not any(problem.blocks == "circular" for problem in circular_problems)
-        if edition(questions) == "Multiple choice":  # it never has passes
+        if edition(questions) == "Multiple choice":  # passes are not expected of it
             circular_problems = tuple(
                 problem for problem in circular_problems if problem.text != _NO_PASSES
             )

@@ -38,7 +38,10 @@ WITH_IMAGES = replace(COMMAND_LINE, cell=64_000_000)
 """Limits of a question file that contains its images."""
 _PREFIX_REMARK = "Before each question the model read “{}”. The file and its report say so."
 _LONGEST_REFERENCE = 64
-"""An image cell of at most this many characters names the row with the image, as public tools write circular passes."""
+"""The most characters of an image cell that is a reference: the index of the row with the image.
+
+Public tools write circular passes so; an image itself is always longer.
+"""
 _QUOTED_IMAGE = re.compile(r"""['"]([A-Za-z0-9+/=\s]+)['"]""")
 
 
@@ -146,9 +149,9 @@ class ChoiceSheet:
         return sorted(passes, key=lambda question: question.index)
 
     def tasks(self, number: int | None, answers: Answers) -> Iterator[Task]:
-        """Yields the passes of this number, without questions that have a wrong answer already; of None, all passes.
+        """Yields the tasks of the passes with this number, but of no question that has a wrong answer already.
 
-        They are in the file's order.
+        If `number` is None, yields those of all passes. They are in the file's order.
         """
         wrong = set() if number is None else self._wrong_questions(answers)
         for question, cell in self.with_images():
@@ -204,8 +207,9 @@ def without_images(records: Iterable[Record], references: dict[int, str]) -> Ite
 def image_cell(record: Record) -> str:
     """The first filled cell of a column of images; "" without any."""
     for name in IMAGE_COLUMNS:
-        if record.values.get(name):
-            return str(record.values[name])
+        value = record.values.get(name)
+        if value or value == 0:  # 0 may be the index of the question with the image
+            return str(value)
     return ""
 
 

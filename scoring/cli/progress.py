@@ -124,7 +124,10 @@ class CommandJudge:
         self._pictures = PictureStore(settings.pictures_dir)
 
     def spec(self) -> Lines[JudgeSpec]:
-        """Returns the judge's spec; an unknown model is probed with the user's consent. Raises DeclinedError."""
+        """Returns the judge's spec; an unknown model is probed with the user's consent.
+
+        Raises DeclinedError, and as `_probe` and `_run_calls`.
+        """
         prices = read_prices(self._judge.prices) if self._judge.prices else {}
         spec = known_spec(self._model, self.address, Jobs(self._database))
         if spec is None:
@@ -145,7 +148,8 @@ class CommandJudge:
     def judged(self, draft: R, spec: JudgeSpec) -> Lines[R]:
         """Prints the cost and returns the judged draft. Raises DeclinedError, and StoppedError if the judge stops."""
         priced = replace(spec, price=half_price(spec.price)) if self._batch else spec
-        most = yield from self._agree_to_cost(quote(draft, priced, None, self._cache), spec.model)
+        cost = quote(draft, priced, owner=None, cache=self._cache)
+        most = yield from self._agree_to_cost(cost, spec.model)
         report = self._run_calls(
             self._with_bar(
                 spec,
@@ -158,7 +162,7 @@ class CommandJudge:
 
     def outcomes(self, tasks: Sequence[Task[T]], spec: JudgeSpec) -> Lines[tuple[T, ...]]:
         """Prints the cost of the tasks and returns their outcomes. Raises as `judged`."""
-        cost = quote_tasks(tasks, spec, self.address.address, None, self._cache)
+        cost = quote_tasks(tasks, spec, self.address.address, owner=None, cache=self._cache)
         most = yield from self._agree_to_cost(cost, spec.model)
         outcomes = self._run_calls(
             self._with_bar(
@@ -182,14 +186,15 @@ class CommandJudge:
 
     def _agree_to_cost(self, cost: Quote, model: str) -> Lines[int]:
         """Prints the cost, and returns the bound that the user agreed to. Raises DeclinedError and StoppedError."""
-        price = f"Its price isn't known. {_TELL_PRICE}"
         most = cost.most if self._budget is None else round(self._budget * 1e6)
         if cost.dollars is not None:
             price = (
                 f"This costs about ${cost.dollars:,.2f} by the prices of {prices_date()}, "
                 f"and at most ${most / 1e6:,.2f}."
             )
-        elif self._budget is not None:
+        elif self._budget is None:
+            price = f"Its price isn't known. {_TELL_PRICE}"
+        else:
             raise StoppedError(
                 f"The price of {model} isn't known, so --budget can't be kept. {_TELL_PRICE}"
             )

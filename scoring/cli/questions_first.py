@@ -29,6 +29,7 @@ LOAD: Mapping[str, Callable[[Settings, Path | None], QuestionSet]] = {
 
 
 def questions_first(benchmark: MMVet, request: ScoreRequest) -> Iterator[str]:
+    """The way "questions first" of `Workflow`: scores answers or grades of MM-Vet, and yields the lines to print."""
     options = request.options
     chosen = _question_set(benchmark, request)
     baseline = None

@@ -70,6 +70,7 @@ LANGUAGES: Mapping[str, Language] = {
     "Indonesian": Language("jawaban,jawabannya", "adalah", "memilih,pilih", "adalah jawaban yang benar", "bukan,tidak"),
     "Thai": Language("คำตอบ,คําตอบ", "คือ", "", "", "ไม่"),
 }  # fmt: skip
+# A denial may stand behind the words that call an option right, as in Japanese, Korean and Turkish.
 _NOT_DENIED_BEHIND = r"(?![^.!?。\n]{0,20}(?:ない|ません|아니|아닙|아닌|değil|नहीं|pas\b))"
 
 
@@ -108,7 +109,10 @@ def _frame_pattern(language: Language) -> str:
 
 
 def _first_characters(field: str) -> str:
-    """A lookahead at the first two characters, which few places pass: trying all languages everywhere is slow."""
+    """A lookahead at the first two characters of a field's words.
+
+    Few places in a text pass it, and trying all languages at every place is slow.
+    """
     phrases = [getattr(language, field).split(",") for language in LANGUAGES.values()]
     words = [word for phrase in phrases for word in phrase if word]
     first_characters = "".join(sorted({word[0] for word in words}))

@@ -1,6 +1,6 @@
 """Phrase patterns in answers: statements, denials, refusals, and instructions to the answer's reader.
 
-Lists are separated by commas. A phrase matches as whole words, in any case. English and Chinese.
+Phrases are separated by commas, single words by blanks. They match as whole words, in any case. English and Chinese.
 """
 
 import re
@@ -19,7 +19,8 @@ from scoring.multiple_choice.abroad import (
 IN_A_WORD = r"(?:(?-i:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])|['’&+#])"
 """A character that makes an adjacent letter part of something longer; Chinese, Japanese and Korean characters do not.
 
-They have no case, which `re` would otherwise look up for each of them, a third of a second for all patterns.
+The range of those is matched with case (`-i`), as they have none: `re` would look up the case of each of them, which
+takes a third of a second for all patterns.
 """
 HAN = re.compile(r"[\u4e00-\u9fff]")
 _WORDS = re.compile(r"[a-z]+")
@@ -74,6 +75,7 @@ def one_of(phrases: str) -> str:
 
 
 def words(phrases: str) -> frozenset[str]:
+    """The words of a list that are separated by blanks, unlike the phrases of `one_of`."""
     return frozenset(phrases.split())
 
 
@@ -295,7 +297,7 @@ ORDERS = re.compile(
 ORDER_WORDS = words(
     "output print return extract reply respond emit write give system user human instruction 外"
 )
-"""Words of these orders, but for "answer only": most texts contain "answer"."""
+"""Words of these orders as `words_of` gives them. "answer only" is sought apart, since most texts contain "answer"."""
 SPEAK_WORDS = words(
     """your ignore disregard forget override bypass skip overlook never you extractor grader judge evaluator scorer
     parser matcher chatgpt gpt assistant system ai output print return extract reply respond answer emit write give

@@ -60,6 +60,7 @@ class JudgedByItem(NamedTuple):
 
 
 def judged_by_item(report: Report) -> JudgedByItem:
+    """A judged report by question id, as files of marks name its answers; the store has them by `answer_key`."""
     judged = judged_report(report)
     keys = {answer.question.id: key for key, answer in judged.answers.items()}
     answers = {item: judged.answers[key] for item, key in keys.items()}

@@ -25,9 +25,9 @@ from scoring.people.plan import answer_key
 from scoring.report import AnyReport
 
 MOST_OTHERS = 8
-"""Other labelled reports to compare with."""
+"""The most other labelled reports to compare with."""
 LEAST_COMMON = 5
-"""Questions with labels of both models below which they are not compared."""
+"""The fewest questions with labels of both models for a comparison."""
 
 
 class LabelResults(NamedTuple):
@@ -91,7 +91,7 @@ def labels_of(marking: Marking, job: Job, known: KnownErrors) -> list[Label]:
 
 
 def _others(marking: Marking, job: Job) -> dict[str, list[Label]]:
-    """The labels of the owner's other reports of the same benchmark, by title: the newest report of each title."""
+    """The labels of the owner's other reports of the same benchmark, by title: the newest labels of each title."""
     others: dict[str, list[Label]] = {}
     for other in marking.jobs.of_owner(job.owner):
         if len(others) == MOST_OTHERS:
@@ -101,7 +101,7 @@ def _others(marking: Marking, job: Job) -> dict[str, list[Label]]:
             and other.benchmark == job.benchmark
             and other.title not in (job.title, *others)
         )
-        report = marking.jobs.report(other.link) if is_comparable else None
+        report = marking.readable_report(other.link) if is_comparable else None
         if report is None:
             continue
         labels = labels_of(marking, other, known_errors(answers_for("labels", report)))

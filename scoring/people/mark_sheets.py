@@ -132,7 +132,8 @@ def mean_sheet(judges: Sequence[JudgeCalibration]) -> Sheet:
         notes.append(
             f"There's no mean with fewer than {LEAST} marks, or if an answer has no score."
         )
-    if any(judge.mean and judge.mean.is_whole for judge in judges):
+    means = [mean for judge in judges for mean in (judge.mean, *judge.group_means.values())]
+    if any(mean and mean.is_whole for mean in means):
         notes.append("There's no interval if every answer is marked.")
     frame = pd.DataFrame(rows, columns=[key for column in columns for key in column.keys])
     return Sheet("means", "What people would have given", frame, tuple(columns), " ".join(notes))

@@ -20,13 +20,14 @@ from scoring.people.spec import KINDS, MarkKind, MarkSpec, campaign_name
 from scoring.people.store import OWNER, MarkError, MarkStore, ShownAnswer
 from scoring.registry import benchmark_of
 from scoring.report import AnyReport
+from scoring.serialize import ReportError
 
 MOST_ANSWERS = 1000
 """Answers of a report for one person."""
 MINUTES = 60
 """Minutes that an answer waits for a person's mark before somebody else gets it."""
 DAYS = 180
-"""Days until a link expires."""
+"""Days until a link expires; then it holds to the end of the day."""
 HELPERS = 4
 """Links for other people, beside the owner's own."""
 
@@ -68,17 +69,24 @@ class Marking:
         self._materials: Cache[Material | None] = Cache(100_000, 60, weigh=_weight)
 
     def material(self, kind: MarkKind, link: str) -> Material | None:
-        """The answers to mark, label or read under a report's link; None without a report."""
+        """The answers to mark, label or read under a report's link; None without a report that can be read."""
         if not self.jobs.find(link):
             return None
         return self._materials.get((kind, link), lambda: self._read_material(kind, link))
 
     def _read_material(self, kind: MarkKind, link: str) -> Material | None:
-        report = self.jobs.report(link)
+        report = self.readable_report(link)
         if report is None:
             return None
         answers = {answer_key(answer): answer for answer in answers_for(kind, report)}
         return Material(answers, plan_of(kind, list(answers.values()), link))
+
+    def readable_report(self, link: str) -> AnyReport | None:
+        """The report of a link; None without one, or if it was stored in a form that can't be read any more."""
+        try:
+            return self.jobs.report(link)
+        except ReportError:
+            return None
 
     def open(self, owner: str, link: str, kind: MarkKind) -> Campaign:
         """The campaign in which people see an owner's report, created by the first call. Raises MarkError."""

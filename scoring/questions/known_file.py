@@ -91,7 +91,7 @@ class KnownFile:
         return self.place(id) is not None
 
     def place(self, id: str) -> str | None:
-        """Returns the id of the question that an answer's id belongs to, maybe in a later pass; else None."""
+        """Returns the id of the question that an answer's id belongs to, which may be a later pass's; else None."""
         if id in self.texts:
             return id
         if not (id.isascii() and id.isdigit() and len(id) < 16):
@@ -104,7 +104,7 @@ def known_file(path: Path) -> KnownFile:
     """Reads a question file. Raises QuestionFileError."""
     notes = _notes_of(path)
     try:
-        md5 = notes.md5 or file_md5(path)
+        md5 = notes.md5.lower() if notes.md5 else file_md5(path)
         key = notes.benchmark or _benchmark_of(path, md5)
         benchmark = BENCHMARKS.get(key)
         if not isinstance(benchmark, FileBenchmark):
@@ -236,7 +236,10 @@ def _entry_of(benchmark: FileBenchmark[Any], name: str, md5: str) -> QuestionFil
 def truth_places(
     questions: Iterable[AskedQuestion], notes: Notes = _NO_NOTES, entry: QuestionFile | None = None
 ) -> Mapping[str, TruthPlace]:
-    """Returns the place of each split's right answers, by the operator's notes, else the spec, else the file itself."""
+    """Returns the place of each split's right answers: "absent" if the file has none of them.
+
+    Otherwise it is that of the operator's notes, else that of the benchmark's `entry`.
+    """
     has_truth_by_split: dict[str, bool] = {}
     for question in questions:
         has_truth = has_truth_by_split.get(question.split, False)

@@ -15,10 +15,12 @@ from scoring.rules.short_answers import short_answer
 
 _MOST_CHANGE = 0.05
 """Largest difference as a share of the right number."""
+_ROUNDING = 1e-12
+"""The excess of that share that is put down to floating-point numbers: 1.05 is within 5% of 1."""
 
 
 class RelaxedRule(RuleKind):
-    """A number near the right number; for a truth that is 0, or text, the answer must be equal in any case."""
+    """A number near the right number; for a truth that is 0, or text, an equal answer in upper or lower case."""
 
     heading: ClassVar[str] = "Numbers within 5%"
     kind: Literal["relaxed"] = "relaxed"
@@ -41,17 +43,24 @@ class RelaxedRule(RuleKind):
             if problem:
                 return unread_reading(protocol, problem)
         text = answer if protocol == "lmms-eval" else answer.strip()
-        near = any(is_near(text, truth) for truth in truths)
+        near = any(is_near(text, truth, protocol) for truth in truths)
         return Reading(float(near), text[:200], "within 5%, or equal text")
 
 
-def is_near(answer: str, truth: str) -> bool:
-    """Whether an answer equals the truth or, for a number that is not 0, is within 5% of it."""
+def is_near(answer: str, truth: str, protocol: RuleProtocol) -> bool:
+    """Whether an answer equals the truth or, for a number that is not 0, is within 5% of it.
+
+    The toolkits don't allow for rounding, and compare two numbers only as such, so that "inf" isn't near "inf".
+    """
     number = _number(answer)
     right = _number(truth)
-    if number is not None and right:
-        return abs(number - right) / abs(right) <= _MOST_CHANGE
-    return answer.lower() == truth.lower()
+    is_equal = answer.lower() == truth.lower()
+    if number is None or not right:
+        return is_equal
+    change = abs(number - right) / abs(right)
+    if protocol == "strict":
+        return is_equal or change <= _MOST_CHANGE + _ROUNDING
+    return change <= _MOST_CHANGE
 
 
 def _number(text: str) -> float | None:

@@ -146,7 +146,7 @@ class PublishedPages:
         """Returns the report in short, for a frame on any page: no script, no form, no cookie."""
         job = self.reports.published.with_slug(slug)
         record = self.reports.record(job) if job else None
-        report = self.jobs.report(slug) if job else None
+        report = self._report(job)
         if record is None or report is None:
             return PlainTextResponse(t("published.gone"), status_code=404, headers=EMBEDDED)
         drawing = nearest_drawing(report)
@@ -205,6 +205,14 @@ class PublishedPages:
             day=day,
         )
 
+    def _report(self, job: Job | None) -> AnyReport | None:
+        """Returns the report of a published job; None without a job, or if the report can't be read any more."""
+        try:
+            # By its slug, a report is found only while it is public.
+            return self.jobs.report(job.slug) if job and job.slug else None
+        except ReportError:
+            return None
+
     def _png(self, report: AnyReport) -> bytes:
         drawing = preview_drawing(report)
         return self.drawings.get(drawing, lambda: png(drawing, margin=0))
@@ -216,8 +224,7 @@ class PublishedPages:
         kind: str,
         draw: Callable[[AnyReport], bytes],
     ) -> Response:
-        job = self.reports.published.with_slug(slug)
-        report = self.jobs.report(slug) if job else None
+        report = self._report(self.reports.published.with_slug(slug))
         if report is None:
             return PlainTextResponse(t("published.no_picture"), 404, headers=NO_STORE)
         with speaking(ENGLISH):

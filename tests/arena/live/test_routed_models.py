@@ -110,3 +110,32 @@ def test_a_visitor_who_tries_again_has_the_list_read(monkeypatch):
                 assert len(models.usable) == 3
 
     asyncio.run(run())
+
+
+def test_a_list_that_is_being_read_is_not_read_again(monkeypatch):
+    class SlowList:
+        is_fresh = True
+        readings = 0
+
+        def __init__(self, address: str) -> None:
+            pass
+
+        async def read(self) -> None:
+            SlowList.readings += 1
+            await asyncio.sleep(0.05)
+
+        def price(self, card: ModelCard) -> Price:
+            return Price(1.0, 2.0)
+
+    monkeypatch.setattr(routed_models, "RouterList", SlowList)
+
+    async def run() -> None:
+        models = RoutedModels([ApiVLM(ModelCard("a", "api", "m", "http://router"))], lambda _: None)
+        async with models.running():
+            await until(lambda: SlowList.readings == 1)
+            models.read_soon()
+            await until(lambda: not models.is_reading)
+            await asyncio.sleep(0.05)
+            assert SlowList.readings == 1
+
+    asyncio.run(run())

@@ -28,13 +28,13 @@ from arena.database import Database
 from arena.inference.offline import AnswerFile, AnswerFileError, Task, ask_all
 from arena.inference.openai_model import ApiVLM
 from arena.io.fetch import FetchError
-from arena.io.tables import RowsError, read_records
+from arena.io.tables import Record, RowsError, read_records
 from arena.items.importers import PREDICTION
 from arena.items.ingest import Ingest
 from arena.items.store import ANSWER, ItemBank
 from arena.types import ModelCard, Turn
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
-from scoring.benchmarks.offline_answers import offline_choices
+from scoring.benchmarks.offline_answers import offline_choices, without_images
 from scoring.benchmarks.predictions import read_predictions
 from scoring.judges.spec import prompt_text
 from scoring.multiple_choice.circular_eval import rotation_problems, rotations
@@ -467,6 +467,13 @@ def test_passes_in_the_file_are_taken_as_they_are_and_images_by_reference(place)
             body["messages"][-1]["content"][0]["image_url"]["url"] for body in server.counts.bodies
         }
         assert server.counts.calls == 2 and len(sent) == 1
+
+
+def test_an_image_may_be_that_of_question_0_as_a_number():
+    references: dict[int, str] = {}
+    records = [Record(1, {"index": 0, "image": "aGVsbG8=" * 9}), Record(2, {"image": 0})]
+    assert len([*without_images(records, references)]) == 2
+    assert references == {2: "0"}
 
 
 def test_mmt_bench_sends_all_images_of_a_list_and_no_passes(place):

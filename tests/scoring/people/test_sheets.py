@@ -64,6 +64,14 @@ def test_a_mean_says_what_is_known_of_it(mean, unscored, told):
     assert lines(mean_sheet([judge(mean, unscored)])) == told
 
 
+def test_a_capability_without_an_interval_is_explained():
+    part = JudgeCalibration("j", MEASURES, 0, PART, {}, {"ocr": WHOLE})
+    assert lines(mean_sheet([part]))[-2:] == [
+        "j OCR 50.0 60.0 60.0 20 20",
+        "There's no interval if every answer is marked.",
+    ]
+
+
 def test_a_distance_shows_the_columns_that_tell_something():
     rows = [Measured("j", MEASURES), Measured("k", MEASURES._replace(delta_interval=None))]
     heads, first, second, note = lines(distance_sheet("d", "Distances", rows))

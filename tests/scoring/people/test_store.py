@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import func, select
 
 from arena.seats.seats import SeatStore
-from scoring.jobs.store import Jobs
+from scoring.jobs.store import JOB, Jobs
 from scoring.people import store
 from scoring.people.bringing import bring_labels, bring_marks, judged_by_item, marks_csv
 from scoring.people.label_files import labels_csv
@@ -310,6 +310,20 @@ def test_labels_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     assert count == 3 and problems == ("row 5 left out: it isn't one of this file's wrong answers",)
     again = label_results(marked.marking, job, report)
     assert again and [one[3:7] for one in again.labels] == [one[3:7] for one in results.labels]
+
+
+def test_a_report_that_cannot_be_read_any_more_spoils_no_other(marked):
+    own_seat = marked.seat(kind="labels")
+    shown, _ = marked.marking.draw(own_seat)
+    marked.marking.store.enter(own_seat, shown.token, MarkEntry("reasoning"))
+    old = Jobs(marked.database).add_done(OWNER, mm_vet_report(title="Old"))
+    with marked.database.write() as connection:
+        connection.execute(JOB.update().where(JOB.c.link == old.link).values(report="{}"))
+    results = label_results(marked.marking, marked.job, mm_vet_report())
+    assert results and results.shares.labelled == 1 and not results.comparisons
+    assert mark_results(marked.marking, marked.job, mm_vet_report())
+    with pytest.raises(MarkError, match="nothing to rate"):
+        marked.marking.open(OWNER, old.link, "marks")
 
 
 def test_two_models_differ_by_what_people_would_give(marked):

@@ -69,6 +69,11 @@ class TestWhoseItIs:
         (file,) = library.files()
         assert (file.benchmark, file.is_published) == ("mmbench", True)
 
+        beside = path.with_name("some.tsv.yaml")
+        beside.write_text(f"benchmark: mmbench\nmd5: '{md5.upper()}'\n")
+        (file,) = library.files()
+        assert file.is_published, "some programs write an md5 in capitals"
+
     def test_rows_and_columns_tell_where_one_benchmark_has_such(self, library):
         ids = range(1, 1501)
         rows = [{**row(id), "l2_category": "fine"} for id in ids]

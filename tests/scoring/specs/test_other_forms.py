@@ -402,6 +402,39 @@ def test_options_in_a_list_and_answers_by_place_become_letters(tmp_path):
     assert table.notes == ["kind is written as category"]
 
 
+def test_pictures_that_the_first_question_lacks_are_written(tmp_path):
+    path = tmp_path / "questions.jsonl"
+    path.write_text(
+        '{"index": 1, "question": "q", "A": "x", "B": "y", "answer": "A"}\n'
+        '{"index": 2, "question": "q", "A": "x", "B": "y", "answer": "B", "image": "aGVsbG8="}\n'
+    )
+    out = tmp_path / "Z.tsv"
+    kit_table(read_spec(b"name: Z\nabout: z\nrule: letter"), path).write(out)
+    assert [*pandas.read_csv(out, sep="\t", keep_default_na=False)["image"]] == ["", "aGVsbG8="]
+
+
+def test_a_lone_group_keeps_the_toolkits_name(tmp_path):
+    path = tmp_path / "questions.csv"
+    path.write_text("index,question,A,B,answer,l2_category\n1,q,x,y,A,Animals\n")
+    spec = read_spec(b"name: Z\nabout: z\ngroups: [l2_category]\nrule: letter")
+    table = kit_table(spec, path)
+    out = tmp_path / "Z.tsv"
+    table.write(out)
+    assert pandas.read_csv(out, sep="\t").columns[-1] == "l2-category"
+    assert table.notes == []
+
+
+@pytest.mark.parametrize("text", ["NaN", "-nan", "-NaN", "#N/A N/A", "1.#IND", "-1.#QNAN"])
+def test_every_option_that_pandas_reads_as_empty_is_told(tmp_path, text):
+    path = tmp_path / "questions.csv"
+    path.write_text(f"index,question,A,B,answer\n1,q,{text},y,B\n")
+    table = kit_table(read_spec(b"name: Z\nabout: z\nrule: letter"), path)
+    out = tmp_path / "Z.tsv"
+    table.write(out)
+    assert pandas.isna(pandas.read_csv(out, sep="\t")["A"][0])
+    assert len(table.notes) == 1 and table.notes[0].startswith("1 question (1) with an option such")
+
+
 @pytest.mark.parametrize(
     ("row", "told"),
     [

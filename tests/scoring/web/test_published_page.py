@@ -23,7 +23,7 @@ from arena.web.cookies import COOKIE, cookie_hash
 from arena.web.layout import PageLayout
 from arena.web.static_files import Links
 from scoring.jobs.published import PublishedJobs
-from scoring.jobs.store import Job, Jobs
+from scoring.jobs.store import JOB, Job, Jobs
 from scoring.report import AnyReport, Grade
 from scoring.web import published_page
 from scoring.web.published_page import PublishedPages, PublishedReports
@@ -332,3 +332,19 @@ def test_the_list_is_there_before_every_report_was_read(tmp_path, monkeypatch):
         (named,) = reports.of_model("<late>")
         assert named.address.startswith("/r/late-mm-vet-"), "as a model's page links to it"
         assert "32.5" in client.get("/reports").text
+
+
+def test_a_report_that_cannot_be_read_any_more_has_no_picture_and_no_part_for_frames(tmp_path):
+    with closing(Database(f"sqlite:///{tmp_path / 'arena.db'}")) as database:
+        jobs = Jobs(database)
+        link = jobs.add_done("owner", mm_vet_report(0.2, title="old")).link
+        slug = jobs.publish("owner", link, True).slug
+        with database.write() as connection:
+            connection.execute(JOB.update().values(report="{}"))
+        reports = PublishedReports.from_jobs(jobs, PublishedJobs(database))
+        layout = PageLayout(Links("/read.css", "/read.js"))
+        app = FastAPI()
+        app.include_router(published_page.routes(PublishedPages(jobs, reports, layout, Cache(10))))
+        client = TestClient(app)
+        for address in (f"/r/{slug}.png", f"/r/{slug}.svg", f"/embed/{slug}", f"/badge/{slug}.svg"):
+            assert client.get(address).status_code == 404, address
