@@ -325,9 +325,11 @@ def _gaps(imports: ImportSummary) -> Iterator[str]:
         "board.lack_images": imports.no_images,
     }
     for lack, count in lacks.items():
+        if not count:
+            continue
         if count == imports.votes:
             yield t("board.all_lack", lack=t(lack))
-        elif count:
+        else:
             yield t("board.some_lack", count=count, lack=t(lack))
 
 
