@@ -244,7 +244,7 @@ class Submissions:
         query = (
             select(MODEL.c.name, SOURCE.c.name.label("source"), SOURCE.c.id)
             .distinct()
-            .where(_IN_USE)
+            .where(_IN_USE, _NO_CHECK)
             .join(ANSWER, ANSWER.c.model_id == MODEL.c.id)
             .join(ITEM, ITEM.c.id == ANSWER.c.item_id)
             .join(SOURCE, SOURCE.c.id == ITEM.c.source_id)
