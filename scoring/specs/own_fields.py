@@ -296,7 +296,8 @@ def _answer_as_models(columns: Sequence[str], roles: Mapping[str, str]) -> Mappi
 def _guess_rule(columns: Sequence[str], truths: Sequence[str], answers: Sequence[str]) -> str:
     if not truths:
         return JUDGE
-    has_options = bool(option_columns(columns)) or any(name in columns for name in LIST_COLUMNS)
+    has_letter_columns = len(option_columns(columns)) > 1  # a lone A is no option
+    has_options = has_letter_columns or any(name in columns for name in LIST_COLUMNS)
     if has_options or all(len(text) == 1 and text in LETTERS for text in truths):
         return "letter"
     if all(text.casefold() in ("yes", "no") for text in truths):

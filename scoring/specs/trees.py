@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from scoring.multiple_choice.metrics import Node
-from scoring.report import ScoreLine
+from scoring.report import ScoreLine, safe_name
 from scoring.score_sheets import TreeTable
 from scoring.small_groups import LEAST, reveals_few, shown_groups
 from scoring.specs.figure_values import reveals_few_answers
@@ -70,7 +70,8 @@ def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
         ]
         if columns and safe_figures:
             trees = _trees(report, ALL, rows.all_rows, columns, "overall")
-            name = f"by-{'-'.join(columns)}".lower().replace(" ", "-")
+            words = f"by-{'-'.join(columns)}"
+            name = safe_name(words.lower().replace(" ", "-"))
             title = f"By {' and '.join(columns)}"
             yield TreeTable(
                 name, title, columns[-1], {figure: trees[figure] for figure in safe_figures}
