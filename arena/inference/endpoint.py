@@ -7,6 +7,7 @@ Azure OpenAI has an address for each deployment,
 header of its own."""
 
 import base64
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ _PRIVATE_ENDINGS = frozenset(
 )
 """The last parts of names that only have a meaning on a private network."""
 _KEY_FORM = re.compile(r"[!-~]{0,2000}")
+_PERCENT_CODE = re.compile("%[0-9A-F]{2}")
 _SHORTEST_KEY = 8
 """The minimum length of a key that is redacted: a shorter one also occurs in ordinary text."""
 
@@ -166,15 +168,28 @@ def _url(text: str) -> httpx2.URL | None:
 
 
 def spellings(secret: str) -> tuple[str, ...]:
-    """Returns the spellings of a secret in a text: plain, quoted, in percent encoding, in hex, and in base64."""
+    """Returns the spellings of a secret in a text: plain, escaped, in percent encoding, in hex, and in base64.
+
+    Escapes are those of Python and JSON, some of whose writers also escape slashes. Hex digits have either case.
+    """
+    in_json = json.dumps(secret)[1:-1]
+    in_percents = (quote(secret, safe=""), quote_plus(secret))
+    in_hex = secret.encode().hex()
     plain = (
         secret,
-        quote(secret, safe=""),
-        quote_plus(secret),
+        *in_percents,
+        *(_PERCENT_CODE.sub(_in_lower_case, text) for text in in_percents),
         repr(secret)[1:-1],
-        secret.encode().hex(),
+        in_json,
+        in_json.replace("/", "\\/"),
+        in_hex,
+        in_hex.upper(),
     )
     return tuple(dict.fromkeys([*plain, *sorted(_base64_cores(secret.encode()))]))
+
+
+def _in_lower_case(code: re.Match[str]) -> str:
+    return code[0].lower()
 
 
 def _base64_cores(key: bytes) -> set[str]:
