@@ -100,7 +100,7 @@ def answer(
     ] = "text",
 ) -> Iterator[str]:
     """Ask the model all questions that it hasn't answered yet, and write its answers to a file, one for each mode."""
-    _check_options(benchmark, out, early_stop, prompt_prefix)
+    _check_options(benchmark, out, images, early_stop, prompt_prefix)
     prefix = prompt_text(PREFIXES[prompt_prefix]) if prompt_prefix else ""
     chosen_modes = _read_modes(benchmark, modes)
     if choose_by == "likelihood":
@@ -131,12 +131,18 @@ def answer(
         _lock_file(partial).unlink(missing_ok=True)
 
 
-def _check_options(benchmark: str, out: Path, early_stop: bool, prompt_prefix: str | None) -> None:
-    """Raises AnsweringError for an option of another benchmark."""
+def _check_options(
+    benchmark: str, out: Path, images: Path | None, early_stop: bool, prompt_prefix: str | None
+) -> None:
+    """Raises AnsweringError for an option or a file's ending of another benchmark."""
     suffix = SUFFIXES.get(benchmark, SPEC_SUFFIX)
     if out.suffix.lower() != suffix:
         raise AnsweringError(
             f"{out.name} doesn't end in {suffix}, as predictions for {benchmark} do. Change --out."
+        )
+    if images is not None and benchmark != "visit-bench":
+        raise AnsweringError(
+            f"--images is only for visit-bench, and this is {benchmark}. Leave it out."
         )
     if early_stop and benchmark != "mmbench":
         raise AnsweringError(
