@@ -43,8 +43,9 @@ def needs(dashboard: Dashboard, boards: Sequence[BoardHealth]) -> list[Need]:
 
 
 def is_disk_almost_full(dashboard: Dashboard) -> bool:
-    """Whether little of the disk is free."""
-    return dashboard.free_bytes <= LITTLE_DISK * dashboard.disk_bytes
+    """Whether little of the disk is free; not for a file system of unknown size, which is given as 0."""
+    is_size_known = dashboard.disk_bytes > 0
+    return is_size_known and dashboard.free_bytes <= LITTLE_DISK * dashboard.disk_bytes
 
 
 def _unsafe(dashboard: Dashboard) -> Iterator[Need]:
