@@ -235,7 +235,13 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+    """Returns a typed number; None for no number, and for one that is too large for a float."""
+    if not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
 
 
 def _price_text(spec: Spec, own_check: OwnCheck, is_named: bool) -> str:
