@@ -4,6 +4,7 @@ import csv
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
