@@ -97,8 +97,8 @@ class Endpoint:
     @property
     def address(self) -> str:
         """The URL that identifies the server; the public sees `place_of` it."""
-        version = "".join(f"?{name}={value}" for name, value in self.query.items())
-        return f"{self.folder.rstrip('/')}{version}"
+        _, question_mark, query = self.base_url.partition("?")
+        return f"{self.folder.rstrip('/')}{question_mark}{query}"
 
     @property
     def folder(self) -> str:
@@ -127,7 +127,7 @@ class Endpoint:
 
     @cached_property
     def key_spellings(self) -> tuple[str, ...]:
-        """The key's `spellings`; none for a short key. (They are no pattern, since `re` would cache it.)"""
+        """The key's `spellings`; none for a short key. (`re` would keep the key of a pattern in its cache.)"""
         key = self.key.reveal()
         return spellings(key) if len(key) >= _SHORTEST_KEY else ()
 
@@ -198,6 +198,7 @@ def _base64_cores(key: bytes) -> set[str]:
     A character of base64 holds 6 bits, so characters at the key's ends may also depend on the bytes beside it.
     """
     cores = set()
+    # 1 byte before the key reaches into the second character, 2 bytes into the third.
     for bytes_before, shared_before in ((0, 0), (1, 2), (2, 3)):
         encoded = base64.b64encode(bytes(bytes_before) + key).decode()
         end = len(encoded.rstrip("="))
