@@ -131,7 +131,7 @@ def _project_needs(project: ProjectStanding) -> Iterator[Need]:
         yield Need(
             title, f"{plural(len(project.unchecked), 'question')} to check.", "projects", name
         )
-    has_list = project.listed or not project.spec.platform.must_confirm
-    if project.states and not has_list:
+    is_list_missing = project.spec.platform.must_confirm and not project.listed
+    if project.states and is_list_missing:
         missing = "the platform's list is missing. Upload it to pay people."
         yield Need(title, missing, "projects", name)
