@@ -228,7 +228,7 @@ class _ModelRun(NamedTuple):
 
 def _read_modes(benchmark: str, words: str) -> tuple[Mode, ...]:
     """Returns the modes of --modes. Raises AnsweringError for an unknown one or another benchmark."""
-    known: dict[str, Mode] = {mode: mode for mode in MODES}
+    known: dict[str, Mode] = {mode: mode for mode in MODES}  # a text's mode, for type checkers
     names = [word.strip() for word in words.split(",")]
     chosen: tuple[Mode, ...] = tuple(known[name] for name in names if name in known)
     if len(chosen) != len(names) or len(set(chosen)) != len(chosen):
@@ -252,7 +252,7 @@ def _partial_file(out: Path) -> Path:
 
 
 def _lock_file(partial: Path) -> Path:
-    """Lock file of `AnswerFile` beside a file of answers, so that a run that goes on has one writer."""
+    """Lock file of `AnswerFile` beside a file of answers, so that a resumed run has one writer."""
     return partial.with_name(f"{partial.name}.lock")
 
 
