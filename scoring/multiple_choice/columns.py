@@ -81,7 +81,7 @@ def lettered_options(cells: Mapping[str, str], answer: str) -> dict[str, str]:
         last = next(reversed(options))
         if last == answer or options[last] not in EMPTY_CELLS:
             break
-        if has_two_cells:  # Without other such cells, the word is the second option.
+        if has_two_cells:  # Of two filled cells, the second is an option even with such a word.
             break
         del options[last]
     return options
