@@ -92,11 +92,11 @@ def tree_sheet(
 
 
 def worst_sheet(title: str, nodes: Iterable[ScoreTree], head: str, label: Label = str) -> Sheet:
-    """Sheet of the same scores, the lowest first."""
+    """Sheet of scores, the lowest first."""
     scored = [node.line for node in nodes if node.line.mean is not None]
     lowest = sorted(scored, key=lambda line: line.mean or 0.0)
     sheet = line_sheet("worst", title, lowest, head, label, place="beside")
-    return replace(sheet, columns=sheet.columns[:3])
+    return replace(sheet, columns=sheet.columns[:3])  # without those of unscored answers
 
 
 def no_answer_sheet(lines: Sequence[ScoreLine]) -> Sheet:

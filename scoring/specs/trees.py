@@ -56,10 +56,10 @@ def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
     spec = spec_of_report(report)
     rows = scored_rows_of_report(report)
     whole = [line.name for line in whole_figures(report) if not _is_partial(spec, line.name)]
-    splits = [spec.splits or ""] if len(splits_of(report)) > 1 else []
-    chains = _safe_chains(rows, nested_columns(rows, _grouping(report)), splits)
+    split_columns = [spec.splits or ""] if len(splits_of(report)) > 1 else []
+    chains = _safe_chains(rows, nested_columns(rows, _grouping(report)), split_columns)
     for chain in chains or [[]]:  # without a chain, the splits alone
-        columns = [*splits, *chain]
+        columns = [*split_columns, *chain]
         groups = [*_groups_of(rows, rows.all_rows, columns)]
         safe_figures = [
             figure
@@ -90,6 +90,7 @@ def nested_columns(rows: ScoredRows, columns: Sequence[str]) -> list[list[str]]:
         )
         for column in columns
     }
+    # Columns whose coarser ones form a chain.
     chained = [
         column
         for column in columns
@@ -131,10 +132,10 @@ def _refines(rows: ScoredRows, fine: str, coarse: str) -> bool:
 
 
 def _safe_chains(
-    rows: ScoredRows, chains: Sequence[Sequence[str]], splits: Sequence[str]
+    rows: ScoredRows, chains: Sequence[Sequence[str]], split_columns: Sequence[str]
 ) -> Sequence[Sequence[str]]:
     """The chains, but for those whose groups in a split tell a few answers, by themselves or beside earlier chains."""
-    parts = [*rows.groups(splits[0]).values()] if splits else [rows.all_rows]
+    parts = [*rows.groups(split_columns[0]).values()] if split_columns else [rows.all_rows]
     is_scored = ~np.isnan(rows.score)
     scored_parts = [part & is_scored for part in parts]
     large_parts = [part for part in scored_parts if part.sum() >= LEAST]
