@@ -46,7 +46,7 @@ _EDGE = 24
 _PREVIEW_LETTERS = 44
 """Most letters of a name in that picture."""
 _SCORE_DIGIT = 25
-"""Width of a digit of the score in that picture, in letters of 44 pixels."""
+"""Width of a digit of the score in that picture, whose letters have 44 pixels."""
 _NEAREST = 7
 """The number of bars for which that picture has room."""
 

@@ -1,4 +1,4 @@
-"""Form of an own benchmark on "Score a model": five fields, and the check of the file by them."""
+"""Form of an own benchmark on "Score a model": the fields of a spec, and the check of the file by them."""
 
 import base64
 from dataclasses import replace
