@@ -346,11 +346,12 @@ def _offline_benchmark(
 ) -> OfflineBenchmark:
     if benchmark == "mm-vet":
         return offline_mm_vet(questions, prefix)
+    if benchmark not in SUFFIXES:
+        spec = _spec(benchmark)
+        return offline_spec(spec, _question_file(benchmark, questions))
     file = _question_file(benchmark, questions)
     if benchmark == "visit-bench":
         return offline_visit_bench(file, images)
-    if benchmark not in SUFFIXES:
-        return offline_spec(_spec(benchmark), file)
     circular = benchmark == "mmbench"
     if choose_by == "likelihood":
         return offline_likelihood(file, circular)
