@@ -146,16 +146,18 @@ def _draw(pen: ImageDraw.ImageDraw, mark: Mark) -> None:
 
 
 def _draw_box(pen: ImageDraw.ImageDraw, mark: BoxMark | CellMark) -> None:
-    """Draws a box on white, and a cell's number in it; a box without strength is not drawn."""
-    if mark.strength:
-        x = mark.x * _SCALE
-        y = mark.y * _SCALE
+    """Draws a box on white, and a cell's number in it; a box without strength or under a pixel is not drawn."""
+    x = mark.x * _SCALE
+    y = mark.y * _SCALE
+    # Pillow's rectangles contain their last pixel
+    right = x + mark.width * _SCALE - 1
+    bottom = y + mark.height * _SCALE - 1
+    if mark.strength and right >= x and bottom >= y:
         colour = tuple(
             round(mark.strength * channel + (1 - mark.strength) * 255)
             for channel in _INK[mark.tone]
         )
-        # Pillow's rectangles contain their last pixel
-        pen.rectangle((x, y, x + mark.width * _SCALE - 1, y + mark.height * _SCALE - 1), colour)
+        pen.rectangle((x, y, right, bottom), colour)
     if isinstance(mark, CellMark):
         _draw(pen, mark.number)
 

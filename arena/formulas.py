@@ -16,8 +16,8 @@ MOST_FORMULA = 1_000
 _MOST_DEPTH = 40
 _DEFINITIONS = ("\\def", "\\newcommand", "\\newenvironment", "\\DeclareMathOperator")
 """Commands that define others and could grow exponentially; formulas with them stay text."""
-_BRACE = re.compile(r"\\[{}]")
-"""Braces that are printed and group nothing."""
+_NO_GROUP = re.compile(r"\\[\\{}]")
+"""A brace that is printed and groups nothing, or a line break, whose backslashes belong to no brace behind it."""
 TAGS = frozenset(
     (
         "math",
@@ -136,7 +136,7 @@ def _is_inline(text: str, start: int, stop: int) -> bool:
 def mathml(formula: Formula) -> str | None:
     """Returns a formula as MathML, or None if it cannot be converted completely."""
     latex = formula.latex
-    braces = _BRACE.sub("", latex)
+    braces = _NO_GROUP.sub("", latex)
     if any(command in latex for command in _DEFINITIONS) or braces.count("{") != braces.count("}"):
         return None
     for name, known_name in _ENVIRONMENTS:
@@ -173,8 +173,10 @@ def _converter() -> tuple[Callable[..., ElementTree.Element], tuple[type[Excepti
 
 def _copy(element: ElementTree.Element, depth: int) -> ElementTree.Element:
     """Returns a copy of an element with allowed content alone. Raises ValueError for unknown elements."""
-    text = html.unescape(element.text or "")
-    is_unconverted = element.tag == "mi" and text[:1] in ("\\", "&")  # A command stays as its name.
+    raw_text = element.text or ""
+    text = html.unescape(raw_text)
+    # An unknown command stays as its name, a column mark outside a table as "&"; printed signs are escaped.
+    is_unconverted = element.tag == "mi" and text == raw_text and text[:1] in ("\\", "&")
     if element.tag not in TAGS or depth > _MOST_DEPTH or is_unconverted:
         raise ValueError(element.tag)
     copy = ElementTree.Element(element.tag, dict(_allowed_attributes(element)))

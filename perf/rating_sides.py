@@ -30,7 +30,9 @@ class Battles:
 
     def __init__(self, path: Path) -> None:
         columns = np.load(path)
-        self.a, self.b, self.outcome = (columns[name] for name in ("a", "b", "outcome"))
+        self.a = columns["a"]
+        self.b = columns["b"]
+        self.outcome = columns["outcome"]
         self.category = columns["category"]
         self.item = columns["item"]
         self.models = int(columns["models"])
@@ -49,13 +51,13 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
     """Returns this project's tasks by name."""
     from arena.ratings import bradley_terry as fitting
     from arena.ratings import intervals
-    from arena.ratings import votes as ratings
+    from arena.ratings import votes as vote_module
 
-    votes = ratings.Votes(battles.a, battles.b, battles.outcome, battles.models, battles.item)
-    score = dict(zip(OUTCOMES, ratings.SCORES.tolist(), strict=True))
+    votes = vote_module.Votes(battles.a, battles.b, battles.outcome, battles.models, battles.item)
+    score = dict(zip(OUTCOMES, vote_module.SCORES.tolist(), strict=True))
 
     def elo_from_names() -> dict[str, float]:
-        return ratings.elo_by_name(
+        return vote_module.elo_by_name(
             battles.names_a, battles.names_b, map(score.__getitem__, battles.winners)
         )
 

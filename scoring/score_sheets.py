@@ -10,6 +10,10 @@ import pandas as pd
 from arena.sheets import Column, Sheet, as_csv, as_json, as_latex, as_markdown, interval
 from scoring.report import ScoreLine
 
+_OWN_KEYS = ("level", "name", "n")
+"""Keys of a tree sheet's own columns."""
+_CELL_ENDINGS = ("", "_low", "_high", "_unscored", "_least", "_most")
+"""Endings of the keys of a score's cells; see `_score_cells`."""
 Label = Callable[[str], str]
 """The words for a name of a file."""
 
@@ -72,7 +76,7 @@ def tree_sheet(
     other_lines = [
         {_names_of(path): path[-1].line for path in _node_paths(tree)} for tree in other_trees
     ]
-    keys = [_column_key(words) for words in trees]
+    keys = _column_keys(trees)
     rows = []
     for path in _node_paths(first_tree):
         line = path[-1].line
@@ -88,11 +92,11 @@ def tree_sheet(
 
 
 def worst_sheet(title: str, nodes: Iterable[ScoreTree], head: str, label: Label = str) -> Sheet:
-    """Sheet of the same scores, the lowest first."""
+    """Sheet of scores, the lowest first."""
     scored = [node.line for node in nodes if node.line.mean is not None]
     lowest = sorted(scored, key=lambda line: line.mean or 0.0)
     sheet = line_sheet("worst", title, lowest, head, label, place="beside")
-    return replace(sheet, columns=sheet.columns[:3])
+    return replace(sheet, columns=sheet.columns[:3])  # without those of unscored answers
 
 
 def no_answer_sheet(lines: Sequence[ScoreLine]) -> Sheet:
@@ -128,10 +132,21 @@ def _names_of(path: Sequence[ScoreTree]) -> tuple[str, ...]:
     return tuple(node.line.name for node in path)
 
 
-def _column_key(words: str) -> str:
-    """Key of a tree's column, other than those of the sheet's own columns."""
-    key = words.lower().replace(" ", "_")
-    return f"{key}_" if key in ("level", "name", "n") else key
+def _column_keys(names: Iterable[str]) -> list[str]:
+    """Keys of the trees' columns; no key of a tree's cells is that of another's, or of the sheet's own columns."""
+    keys = []
+    taken_keys = {*_OWN_KEYS}
+    for name in names:
+        key = name.lower().replace(" ", "_")
+        while not taken_keys.isdisjoint(_cell_keys(key)):
+            key += "_"
+        keys.append(key)
+        taken_keys.update(_cell_keys(key))
+    return keys
+
+
+def _cell_keys(key: str) -> list[str]:
+    return [f"{key}{ending}" for ending in _CELL_ENDINGS]
 
 
 def _score_column(key: str, head: str) -> Column:

@@ -120,13 +120,15 @@ def write_hub(
 ) -> None:
     """Writes the files of a dataset. Raises CardError and OSError."""
     words.check()
-    sealed = [] if items[0].texts else [*_TEXT_COLUMNS]
-    features = {name: feature for name, feature in FEATURES.items() if name not in sealed}
+    withheld_columns = [] if items[0].texts else [*_TEXT_COLUMNS]
+    features = {name: feature for name, feature in FEATURES.items() if name not in withheld_columns}
     (folder / PARQUET).parent.mkdir()
     write_dataset(folder / PARQUET, features, map(_parquet_row, items))
     if all(len(item.pictures) == 1 for item in items):
         _write_image_folder(folder / IMAGE_FOLDER / "test", items)
-    (folder / "README.md").write_text(_card(project, drafts, items, words, sealed), "utf-8")
+    (folder / "README.md").write_text(
+        _card(project, drafts, items, words, withheld_columns), "utf-8"
+    )
 
 
 def _parquet_row(item: ExportedItem) -> dict[str, Any]:
@@ -176,7 +178,7 @@ def _card(
     drafts: Sequence[Draft],
     items: Sequence[ExportedItem],
     words: CardWords,
-    sealed: Sequence[str],
+    withheld_columns: Sequence[str],
 ) -> str:
     """Returns the data card: `hub_card.md` with this project's numbers."""
     spec = project_of(project.spec)
@@ -185,9 +187,9 @@ def _card(
     if agreed_share is not None:
         agreement_words = f"{agreed_share:.1%} of pairs of verdicts"
     withheld = "none"
-    if sealed:
+    if withheld_columns:
         withheld = (
-            f"{' and '.join(sealed)}, to avoid contamination. To score answers with them, upload a file with "
+            f"{' and '.join(withheld_columns)}, to avoid contamination. To score answers with them, upload a file with "
             "the columns `item` (the `id` here) and `prediction` on the page *Score a model* of the site that made this"
         )
     has_image_folder = all(len(item.pictures) == 1 for item in items)

@@ -7,6 +7,7 @@ Azure OpenAI has an address for each deployment,
 header of its own."""
 
 import base64
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ _PRIVATE_ENDINGS = frozenset(
 )
 """The last parts of names that only have a meaning on a private network."""
 _KEY_FORM = re.compile(r"[!-~]{0,2000}")
+_PERCENT_CODE = re.compile("%[0-9A-F]{2}")
 _SHORTEST_KEY = 8
 """The minimum length of a key that is redacted: a shorter one also occurs in ordinary text."""
 
@@ -95,8 +97,8 @@ class Endpoint:
     @property
     def address(self) -> str:
         """The URL that identifies the server; the public sees `place_of` it."""
-        version = "".join(f"?{name}={value}" for name, value in self.query.items())
-        return f"{self.folder.rstrip('/')}{version}"
+        _, question_mark, query = self.base_url.partition("?")
+        return f"{self.folder.rstrip('/')}{question_mark}{query}"
 
     @property
     def folder(self) -> str:
@@ -125,7 +127,7 @@ class Endpoint:
 
     @cached_property
     def key_spellings(self) -> tuple[str, ...]:
-        """The key's `spellings`; none for a short key. (They are no pattern, since `re` would cache it.)"""
+        """The key's `spellings`; none for a short key. (`re` would keep the key of a pattern in its cache.)"""
         key = self.key.reveal()
         return spellings(key) if len(key) >= _SHORTEST_KEY else ()
 
@@ -166,15 +168,28 @@ def _url(text: str) -> httpx2.URL | None:
 
 
 def spellings(secret: str) -> tuple[str, ...]:
-    """Returns the spellings of a secret in a text: plain, quoted, in percent encoding, in hex, and in base64."""
+    """Returns the spellings of a secret in a text: plain, escaped, in percent encoding, in hex, and in base64.
+
+    Escapes are those of Python and JSON, some of whose writers also escape slashes. Hex digits have either case.
+    """
+    in_json = json.dumps(secret)[1:-1]
+    in_percents = (quote(secret, safe=""), quote_plus(secret))
+    in_hex = secret.encode().hex()
     plain = (
         secret,
-        quote(secret, safe=""),
-        quote_plus(secret),
+        *in_percents,
+        *(_PERCENT_CODE.sub(_in_lower_case, text) for text in in_percents),
         repr(secret)[1:-1],
-        secret.encode().hex(),
+        in_json,
+        in_json.replace("/", "\\/"),
+        in_hex,
+        in_hex.upper(),
     )
     return tuple(dict.fromkeys([*plain, *sorted(_base64_cores(secret.encode()))]))
+
+
+def _in_lower_case(code: re.Match[str]) -> str:
+    return code[0].lower()
 
 
 def _base64_cores(key: bytes) -> set[str]:
@@ -183,6 +198,7 @@ def _base64_cores(key: bytes) -> set[str]:
     A character of base64 holds 6 bits, so characters at the key's ends may also depend on the bytes beside it.
     """
     cores = set()
+    # 1 byte before the key reaches into the second character, 2 bytes into the third.
     for bytes_before, shared_before in ((0, 0), (1, 2), (2, 3)):
         encoded = base64.b64encode(bytes(bytes_before) + key).decode()
         end = len(encoded.rstrip("="))

@@ -47,11 +47,11 @@ def _battles(board: Board, _: Leaderboard) -> Plot:
 def _history(board: Board, leaderboard: Leaderboard) -> Plot:
     """Plots the ratings over time of models with at least FLOOR votes."""
     history = leaderboard.history(board.key)
-    column = {code: place for place, code in enumerate(history.codes)}
+    columns = {code: column for column, code in enumerate(history.codes)}
     lines = []
     for standing in _first_group(board)[:MOST_OVER_TIME]:
-        if standing.votes >= FLOOR and standing.code in column:
-            ratings = history.ratings[:, column[standing.code]]
+        if standing.votes >= FLOOR and standing.code in columns:
+            ratings = history.ratings[:, columns[standing.code]]
             rounded = [None if np.isnan(rating) else round(rating, 1) for rating in ratings]
             lines.append(RatingLine(named(standing.model), rounded))
     plot = history_plot([str(day) for day in history.days], lines)
@@ -85,16 +85,16 @@ def _families(board: Board, leaderboard: Leaderboard) -> Plot:
     """Plots the ratings by family, of models with a rating in any family."""
     ratings = leaderboard.family_ratings(board)
     codes = board.statistics.codes if board.statistics else ()
-    place = {code: number for number, code in enumerate(codes)}
+    places = {code: place for place, code in enumerate(codes)}
 
     def is_rated(line: Standing) -> bool:
-        return line.code in place and any(
-            not np.isnan(family.ratings[place[line.code]]) for family in ratings.values()
+        return line.code in places and any(
+            not np.isnan(family.ratings[places[line.code]]) for family in ratings.values()
         )
 
     lines = [line for line in board.standings if is_rated(line)]
     families = sorted(ratings, key=str.casefold)
-    cells = [[_rating(ratings[family], place[line.code]) for line in lines] for family in families]
+    cells = [[_rating(ratings[family], places[line.code]) for line in lines] for family in families]
     models = [named(line.model) for line in lines]
     plot = _with_caveat(family_rating_plot([*map(named, families)], models, cells), board)
     if not families:

@@ -32,6 +32,7 @@ def paused_since(connection: Connection) -> datetime | None:
 
 
 def pause(connection: Connection) -> bool:
+    """Pauses live answers; returns False if they were paused already."""
     take_turn(connection, PAUSE)
     if paused_since(connection):
         return False
@@ -40,4 +41,5 @@ def pause(connection: Connection) -> bool:
 
 
 def resume(connection: Connection) -> bool:
+    """Ends the pause; returns False if there was none."""
     return connection.execute(delete(PAUSE)).rowcount > 0

@@ -290,7 +290,7 @@ def _crowds(board: Board) -> Iterator[str]:
 
 
 def _counted(board: Board) -> Iterator[str]:
-    """Yields a sentence on the number of counted votes, if there is a counted board and one of everyone."""
+    """Yields a sentence on the number of counted votes, if this board or another leaves votes out by a rule."""
     left_out = board.left_out
     imports = board.import_summary
     votes = board.votes
@@ -325,9 +325,11 @@ def _gaps(imports: ImportSummary) -> Iterator[str]:
         "board.lack_images": imports.no_images,
     }
     for lack, count in lacks.items():
+        if not count:
+            continue
         if count == imports.votes:
             yield t("board.all_lack", lack=t(lack))
-        elif count:
+        else:
             yield t("board.some_lack", count=count, lack=t(lack))
 
 
@@ -380,7 +382,7 @@ def _bodies(board: Board, sheet: Sheet, table: BoardTable) -> Iterator[TableBody
             if trust == "provisional":
                 headings = [*headings, t("board.no_rank_yet")]
             yield TableBody(headings, list(trust_rows))
-            headings = []
+            headings = []  # the group's heading is only above its first body
 
 
 def _with_facts(

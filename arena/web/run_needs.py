@@ -43,8 +43,9 @@ def needs(dashboard: Dashboard, boards: Sequence[BoardHealth]) -> list[Need]:
 
 
 def is_disk_almost_full(dashboard: Dashboard) -> bool:
-    """Whether little of the disk is free."""
-    return dashboard.free_bytes <= LITTLE_DISK * dashboard.disk_bytes
+    """Whether little of the disk is free; not for a file system of unknown size, which is given as 0."""
+    is_size_known = dashboard.disk_bytes > 0
+    return is_size_known and dashboard.free_bytes <= LITTLE_DISK * dashboard.disk_bytes
 
 
 def _unsafe(dashboard: Dashboard) -> Iterator[Need]:
@@ -130,7 +131,7 @@ def _project_needs(project: ProjectStanding) -> Iterator[Need]:
         yield Need(
             title, f"{plural(len(project.unchecked), 'question')} to check.", "projects", name
         )
-    has_list = project.listed or not project.spec.platform.must_confirm
-    if project.states and not has_list:
+    is_list_missing = project.spec.platform.must_confirm and not project.listed
+    if project.states and is_list_missing:
         missing = "the platform's list is missing. Upload it to pay people."
         yield Need(title, missing, "projects", name)

@@ -33,6 +33,11 @@ class TableConditions:
     """Runs of the judge behind each mean."""
     note: str = ""
 
+    @property
+    def benchmark(self) -> str:
+        """The benchmark's name, before that of a part of its questions, as in "MM-Vet, Bard set"."""
+        return self.questions.split(", ")[0]
+
 
 @dataclass(frozen=True)
 class PublishedScores:
@@ -68,7 +73,7 @@ def published_lines(table: int) -> tuple[PublishedScores, ...]:
 def published_sheets(name: str) -> list[Sheet]:
     """The paper's tables on the questions of the benchmark of this name, and on parts of them."""
     ordered = sorted(published_tables(), key=lambda conditions: conditions.table)
-    tables = [conditions for conditions in ordered if conditions.questions.split(", ")[0] == name]
+    tables = [conditions for conditions in ordered if conditions.benchmark == name]
     return [
         models_sheet(
             f"published-{conditions.table}",
@@ -157,7 +162,7 @@ def _prompts(lines: Iterable[PublishedScores], own_prompt: str) -> Iterator[str]
 
 def _differences(report: Report, table: TableConditions) -> Iterator[str]:
     """Yields the differences between the conditions of a report and a table."""
-    if {report.judge.model, *report.judge.versions}.isdisjoint({table.judge}):
+    if table.judge not in (report.judge.model, *report.judge.versions):
         yield f"{table.judge} judged the table, {report.judge.model} this report"
     if report.protocol != "paper":
         yield "the table has the paper's protocol, this report the hardened one"

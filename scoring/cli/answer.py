@@ -100,7 +100,7 @@ def answer(
     ] = "text",
 ) -> Iterator[str]:
     """Ask the model all questions that it hasn't answered yet, and write its answers to a file, one for each mode."""
-    _check_options(benchmark, out, early_stop, prompt_prefix)
+    _check_options(benchmark, out, images, early_stop, prompt_prefix)
     prefix = prompt_text(PREFIXES[prompt_prefix]) if prompt_prefix else ""
     chosen_modes = _read_modes(benchmark, modes)
     if choose_by == "likelihood":
@@ -131,12 +131,18 @@ def answer(
         _lock_file(partial).unlink(missing_ok=True)
 
 
-def _check_options(benchmark: str, out: Path, early_stop: bool, prompt_prefix: str | None) -> None:
-    """Raises AnsweringError for an option of another benchmark."""
+def _check_options(
+    benchmark: str, out: Path, images: Path | None, early_stop: bool, prompt_prefix: str | None
+) -> None:
+    """Raises AnsweringError for an option or a file's ending of another benchmark."""
     suffix = SUFFIXES.get(benchmark, SPEC_SUFFIX)
     if out.suffix.lower() != suffix:
         raise AnsweringError(
             f"{out.name} doesn't end in {suffix}, as predictions for {benchmark} do. Change --out."
+        )
+    if images is not None and benchmark != "visit-bench":
+        raise AnsweringError(
+            f"--images is only for visit-bench, and this is {benchmark}. Leave it out."
         )
     if early_stop and benchmark != "mmbench":
         raise AnsweringError(
@@ -222,7 +228,7 @@ class _ModelRun(NamedTuple):
 
 def _read_modes(benchmark: str, words: str) -> tuple[Mode, ...]:
     """Returns the modes of --modes. Raises AnsweringError for an unknown one or another benchmark."""
-    known: dict[str, Mode] = {mode: mode for mode in MODES}
+    known: dict[str, Mode] = {mode: mode for mode in MODES}  # a text's mode, for type checkers
     names = [word.strip() for word in words.split(",")]
     chosen: tuple[Mode, ...] = tuple(known[name] for name in names if name in known)
     if len(chosen) != len(names) or len(set(chosen)) != len(chosen):
@@ -246,7 +252,7 @@ def _partial_file(out: Path) -> Path:
 
 
 def _lock_file(partial: Path) -> Path:
-    """Lock file of `AnswerFile` beside a file of answers, so that a run that goes on has one writer."""
+    """Lock file of `AnswerFile` beside a file of answers, so that a resumed run has one writer."""
     return partial.with_name(f"{partial.name}.lock")
 
 
@@ -340,11 +346,12 @@ def _offline_benchmark(
 ) -> OfflineBenchmark:
     if benchmark == "mm-vet":
         return offline_mm_vet(questions, prefix)
+    if benchmark not in SUFFIXES:
+        spec = _spec(benchmark)
+        return offline_spec(spec, _question_file(benchmark, questions))
     file = _question_file(benchmark, questions)
     if benchmark == "visit-bench":
         return offline_visit_bench(file, images)
-    if benchmark not in SUFFIXES:
-        return offline_spec(_spec(benchmark), file)
     circular = benchmark == "mmbench"
     if choose_by == "likelihood":
         return offline_likelihood(file, circular)

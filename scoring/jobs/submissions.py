@@ -46,7 +46,7 @@ from scoring.visit_bench.store import JudgeBoardKey, SubmissionStore
 Opponents = Literal["all", "reference"] | int
 """"all": every model with answers; "reference": the human-verified reference only; or that many, drawn for each
 item."""
-_NO_CHECK = SOURCE.c.kind != "check"
+_NOT_OF_CHECKS = SOURCE.c.kind != "check"
 _IN_USE = ANSWER.c.withdrawn_at.is_(None) & MODEL.c.retired_at.is_(None)
 _USUAL_ANSWER = "word " * 120
 """As long as answers to instructions are."""
@@ -189,6 +189,7 @@ class Submissions:
             {key: (item.instance.instruction, item.names) for key, item in bank.items()}
         )
         answers: dict[str, str] = {}
+        # A misfit is the problem's text, with {} for the entries that have it.
         entries_by_misfit: dict[str, list[str]] = {}
         for entry in file.entries:
             if misfit := index.add_answer(entry, answers):
@@ -209,7 +210,9 @@ class Submissions:
         if left_out and (problems or not answers):
             problems.append(UNKNOWN.format(count_with_names(left_out)))
         rivals = self._rivals(bank, answers, owner, title, source)
-        contender = _Contender(title, file.file, False, answers, rivals, left_out)
+        contender = _Contender(
+            title, file.file, stored=False, answers=answers, rivals=rivals, left_out=left_out
+        )
         return self._draft_report(
             contender, source, bank, request, _stamp(request, judge, address), problems
         )
@@ -217,7 +220,10 @@ class Submissions:
     def draft_stored(
         self, model: str, source: str, request: SubmissionRequest, judge: str, address: str
     ) -> Drafted:
-        """Draws opponents of a model of the bank: submissions too, except where they may be copies of secrets."""
+        """Draws opponents of a model of the bank, also submissions.
+
+        Submissions to items that voters may still be shown are left out: they may be copies of the bank's answers.
+        """
         bank = self._bank()
         answers = {
             key: item.answers[model]
@@ -234,7 +240,7 @@ class Submissions:
         rivals |= self._rivals(bank, public_items, "", model, source)
         for rival_answers in rivals.values():
             del rival_answers[model]
-        contender = _Contender(model, "(item bank)", True, answers, rivals)
+        contender = _Contender(model, "(item bank)", stored=True, answers=answers, rivals=rivals)
         return self._draft_report(
             contender, source, bank, request, _stamp(request, judge, address), problems
         )
@@ -244,7 +250,7 @@ class Submissions:
         query = (
             select(MODEL.c.name, SOURCE.c.name.label("source"), SOURCE.c.id)
             .distinct()
-            .where(_IN_USE)
+            .where(_IN_USE, _NOT_OF_CHECKS)
             .join(ANSWER, ANSWER.c.model_id == MODEL.c.id)
             .join(ITEM, ITEM.c.id == ANSWER.c.item_id)
             .join(SOURCE, SOURCE.c.id == ITEM.c.source_id)
@@ -296,7 +302,9 @@ class Submissions:
         """Returns the names of the item bank's sources, the oldest first."""
         with self._database.read() as connection:
             return tuple(
-                connection.scalars(select(SOURCE.c.name).where(_NO_CHECK).order_by(SOURCE.c.id))
+                connection.scalars(
+                    select(SOURCE.c.name).where(_NOT_OF_CHECKS).order_by(SOURCE.c.id)
+                )
             )
 
     def _bank(self) -> Mapping[str, _BankItem]:
@@ -310,7 +318,7 @@ class Submissions:
         items = items.join(FAMILY, FAMILY.c.id == ITEM.c.family_id).join(
             SOURCE, SOURCE.c.id == ITEM.c.source_id
         )
-        items = items.where(_NO_CHECK)
+        items = items.where(_NOT_OF_CHECKS)
         with self._database.read() as connection:
             images = grouped((row.item_id, row) for row in connection.execute(image_query))
             for row in connection.execute(answer_query.where(_IN_USE)):
@@ -503,7 +511,10 @@ def _lack_problems(lack: str, instances: Sequence[Instance], remedy: str) -> lis
 
 
 def _count_missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _BankItem]) -> int:
-    """Returns the number of a source's items without an answer, of one image or of several, as those with an answer."""
+    """Returns the number of a source's items without an answer.
+
+    Items with several images count only if one of them has an answer, and those with one image likewise.
+    """
     kinds = {bank[item].instance.multi for item in answers}
     return sum(
         item.source == source and item.instance.multi in kinds and key not in answers

@@ -41,11 +41,11 @@ def unambiguous_columns(record: Record, answer_names: Sequence[str]) -> dict[str
 
 def has_options(record: Record) -> bool:
     """Whether a row has options: in columns A, B, ..., in one list, or in its text, as circular files may."""
-    if len(option_columns(record.values)) > 1:
+    columns = columns_by_plain_name(record.values)
+    if len(option_columns(columns)) > 1:
         return True
-    names = {column.strip().lower(): column for column in record.values}
-    cells = [record.values[names[name]] for name in LIST_COLUMNS if name in names]
-    return "g_index" in names or any(listed_options(cell) is not None for cell in cells)
+    cells = [record.values[columns[name]] for name in LIST_COLUMNS if name in columns]
+    return "g_index" in columns or any(listed_options(cell) is not None for cell in cells)
 
 
 def columns_by_plain_name(columns: Iterable[str]) -> dict[str, str]:
@@ -81,7 +81,7 @@ def lettered_options(cells: Mapping[str, str], answer: str) -> dict[str, str]:
         last = next(reversed(options))
         if last == answer or options[last] not in EMPTY_CELLS:
             break
-        if has_two_cells:  # Without other such cells, the word is the second option.
+        if has_two_cells:  # Of two filled cells, the second is an option even with such a word.
             break
         del options[last]
     return options

@@ -92,7 +92,7 @@ _SHORT_WORDS = 3
 _SHORT_LETTERS = 40
 """Words and letters up to which a right answer is a short text, which an answer can be compared with."""
 _NO_ID = "row"
-"""Name of the id's column where none is chosen: no file has it, so rows are counted."""
+"""Name of the id's column where none is chosen. Hardly any file has it; in one without it, rows are counted."""
 
 _ROLES: Mapping[str, Sequence[str]] = {
     "answer": (
@@ -151,7 +151,7 @@ class OwnFields:
 
     @property
     def judge_prompt(self) -> str:
-        """The user's prompt, or that of our two which fits: the column of right answers may have changed since."""
+        """The user's own prompt, else one of our two: with or without right answers, by their column as it is now."""
         if self.prompt.strip() in ("", TRUTH_PROMPT, NO_TRUTH_PROMPT):
             return TRUTH_PROMPT if self.truth else NO_TRUTH_PROMPT
         return self.prompt
@@ -296,7 +296,8 @@ def _answer_as_models(columns: Sequence[str], roles: Mapping[str, str]) -> Mappi
 def _guess_rule(columns: Sequence[str], truths: Sequence[str], answers: Sequence[str]) -> str:
     if not truths:
         return JUDGE
-    has_options = bool(option_columns(columns)) or any(name in columns for name in LIST_COLUMNS)
+    has_letter_columns = len(option_columns(columns)) > 1  # a lone A is no option
+    has_options = has_letter_columns or any(name in columns for name in LIST_COLUMNS)
     if has_options or all(len(text) == 1 and text in LETTERS for text in truths):
         return "letter"
     if all(text.casefold() in ("yes", "no") for text in truths):

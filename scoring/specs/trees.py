@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from scoring.multiple_choice.metrics import Node
-from scoring.report import ScoreLine
+from scoring.report import ScoreLine, safe_name
 from scoring.score_sheets import TreeTable
 from scoring.small_groups import LEAST, reveals_few, shown_groups
 from scoring.specs.figure_values import reveals_few_answers
@@ -56,10 +56,10 @@ def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
     spec = spec_of_report(report)
     rows = scored_rows_of_report(report)
     whole = [line.name for line in whole_figures(report) if not _is_partial(spec, line.name)]
-    splits = [spec.splits or ""] if len(splits_of(report)) > 1 else []
-    chains = _safe_chains(rows, nested_columns(rows, _grouping(report)), splits)
+    split_columns = [spec.splits or ""] if len(splits_of(report)) > 1 else []
+    chains = _safe_chains(rows, nested_columns(rows, _grouping(report)), split_columns)
     for chain in chains or [[]]:  # without a chain, the splits alone
-        columns = [*splits, *chain]
+        columns = [*split_columns, *chain]
         groups = [*_groups_of(rows, rows.all_rows, columns)]
         safe_figures = [
             figure
@@ -70,7 +70,8 @@ def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
         ]
         if columns and safe_figures:
             trees = _trees(report, ALL, rows.all_rows, columns, "overall")
-            name = f"by-{'-'.join(columns)}".lower().replace(" ", "-")
+            words = f"by-{'-'.join(columns)}"
+            name = safe_name(words.lower().replace(" ", "-"))
             title = f"By {' and '.join(columns)}"
             yield TreeTable(
                 name, title, columns[-1], {figure: trees[figure] for figure in safe_figures}
@@ -89,6 +90,7 @@ def nested_columns(rows: ScoredRows, columns: Sequence[str]) -> list[list[str]]:
         )
         for column in columns
     }
+    # Columns whose coarser ones form a chain.
     chained = [
         column
         for column in columns
@@ -130,10 +132,10 @@ def _refines(rows: ScoredRows, fine: str, coarse: str) -> bool:
 
 
 def _safe_chains(
-    rows: ScoredRows, chains: Sequence[Sequence[str]], splits: Sequence[str]
+    rows: ScoredRows, chains: Sequence[Sequence[str]], split_columns: Sequence[str]
 ) -> Sequence[Sequence[str]]:
     """The chains, but for those whose groups in a split tell a few answers, by themselves or beside earlier chains."""
-    parts = [*rows.groups(splits[0]).values()] if splits else [rows.all_rows]
+    parts = [*rows.groups(split_columns[0]).values()] if split_columns else [rows.all_rows]
     is_scored = ~np.isnan(rows.score)
     scored_parts = [part & is_scored for part in parts]
     large_parts = [part for part in scored_parts if part.sum() >= LEAST]

@@ -28,7 +28,7 @@ class _Filter(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The choices of an address; unknown ones count as not chosen."""
+    """The choices of an address, as they came; `AnswerList.html` takes unknown ones for not chosen."""
 
     path: str
     show: str = ""

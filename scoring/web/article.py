@@ -46,7 +46,7 @@ _EDGE = 24
 _PREVIEW_LETTERS = 44
 """Most letters of a name in that picture."""
 _SCORE_DIGIT = 25
-"""Width of a digit of the score in that picture, in letters of 44 pixels."""
+"""Width of a digit of the score in that picture, whose letters have 44 pixels."""
 _NEAREST = 7
 """The number of bars for which that picture has room."""
 
@@ -241,7 +241,10 @@ def _bar_drawing(heading: str, chart: _BarChart, head: ScoreLine) -> Drawing:
 def _bar_marks(
     chart: _BarChart, head: ScoreLine, width: float, top: float, edge: float = 0
 ) -> Iterator[Mark]:
-    """Draws bars below `top` in this width, right of `edge`; the report's own bar is dark and has its interval."""
+    """Draws bars below `top` in this width, right of `edge`; the report's own bar is dark and has its interval.
+
+    A score below 0 has no bar, and an interval is drawn from 0 on.
+    """
     own = chart.own
     low = 0.0
     high = 0.0
@@ -261,12 +264,12 @@ def _bar_marks(
             hover += f" ({interval_text(low, high, head.form)})"
         yield TextMark(left - 8, y + 16, shortened(bar.name), "end", tone, 12, bar.name)
         strength = 1 if is_own else 0.35
-        yield BoxMark(left, y + 4, bar.score * scale, _ROW - 8, tone, strength, hover)
+        yield BoxMark(left, y + 4, max(bar.score, 0) * scale, _ROW - 8, tone, strength, hover)
         if has_interval:
             middle = y + _ROW / 2
-            yield LineMark(
-                left + low * scale, middle, left + high * scale, middle, "warm", 3, hover
-            )
+            start = left + max(low, 0) * scale
+            end = left + max(high, 0) * scale
+            yield LineMark(start, middle, end, middle, "warm", 3, hover)
         yield TextMark(edge + width, y + 16, score, "end", tone, 12)
 
 

@@ -1,4 +1,4 @@
-"""Form of an own benchmark on "Score a model": five fields, and the check of the file by them."""
+"""Form of an own benchmark on "Score a model": the fields of a spec, and the check of the file by them."""
 
 import base64
 from dataclasses import replace
@@ -235,7 +235,13 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+    """Returns a typed number; None for no number, and for one that is too large for a float."""
+    if not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
 
 
 def _price_text(spec: Spec, own_check: OwnCheck, is_named: bool) -> str:

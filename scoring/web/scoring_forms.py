@@ -110,7 +110,7 @@ def check_choice(keys: Collection[str], sent: object) -> Any:
 
 
 def choose_offer(offers: Sequence[Offer], sent: object) -> Offer:
-    """Returns the offer that the browser sent if it can be started; else the last that can be, or the first."""
+    """Returns the offer that the browser sent if it can be started; else the dearest that can be, or the first."""
     startable = [offer for offer in offers if not offer.hindrance]
     for offer in startable:
         if offer.key == sent:

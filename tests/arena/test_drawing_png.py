@@ -4,7 +4,7 @@ import pytest
 
 from arena import drawing_png
 from arena.drawing_png import is_drawable, png
-from arena.drawings import Drawing, TextMark
+from arena.drawings import BoxMark, Drawing, TextMark
 
 
 def drawn(text: str) -> bytes:
@@ -31,3 +31,11 @@ def test_the_font_has_the_signs_that_are_drawn_as_they_are():
     assert drawing_png._SIGNS
     assert not [sign for sign in drawing_png._SIGNS if bytes(font.getmask(sign)) == box]
     assert drawing_png.drawn_text("a \u2260 b") == "a \u2260 b"
+
+
+@pytest.mark.parametrize("width", [0, 0.3, -2])
+def test_a_box_under_a_pixel_is_not_drawn(width):
+    box = BoxMark(5, 5, width, 14, "text", 1, "0.0")
+    assert png(Drawing("title", "words", 60, 40, (box,))) == png(
+        Drawing("title", "words", 60, 40, ())
+    )

@@ -167,6 +167,16 @@ def test_braces_that_are_shown_group_nothing():
     assert mathml(Formula(r"\{x\}", False, 0))
 
 
+def test_braces_behind_a_line_break_group():
+    assert mathml(Formula(r"\begin{matrix}1\\{2}\end{matrix}", False, 0))
+    assert mathml(Formula(r"a\\{b", False, 0)) is None
+
+
+@pytest.mark.parametrize(("latex", "shown"), [(r"A \& B", "&amp;"), (r"A \backslash B", "\\")])
+def test_a_printed_ampersand_or_backslash_is_no_command(latex, shown):
+    assert f"<mi>{shown}</mi>" in (mathml(Formula(latex, False, 0)) or "")
+
+
 def test_invisible_signs_do_not_come_back_through_a_formula():
     html = str(answer_html("$\\text{a&#x3164;b" + "&#x301;" * 30 + "}$"))
     assert "\u3164" not in html and html.count("\u0301") < 10

@@ -131,6 +131,12 @@ def test_what_is_wrong_with_fields_is_told_in_their_words(person, tmp_path, fiel
     assert shown[person.tab.check]["visible"] == ("nurse" in told[0])
 
 
+def test_a_grade_beyond_all_numbers_is_a_problem(person, tmp_path):
+    _, sent = filled(person, clinic(tmp_path))
+    check = changed(person, sent, high=10**400)[person.tab.own_form.check]
+    assert "Grades: Enter the lowest and the highest grade." in check
+
+
 def test_rows_without_ids_are_counted(person, tmp_path):
     _, sent = filled(person, clinic(tmp_path))
     check = changed(person, sent, id=COUNTED)[person.tab.own_form.check]

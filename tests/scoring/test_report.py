@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from arena.io.csv_text import CELL_LIMIT
 from arena.io.strict_json import RowsError
 from arena.sheets import as_csv
+from scoring.multiple_choice.metrics import Node
 from scoring.report import (
     Grade,
     JudgeStamp,
@@ -33,7 +34,7 @@ from scoring.report import (
     scores,
     table,
 )
-from scoring.score_sheets import line_sheet
+from scoring.score_sheets import line_sheet, tree_sheet
 from scoring.serialize import ReportError, read_record, record_json
 
 STAMP = JudgeStamp("judge-1", ("judge-1-0613",), "https://api.example.org/v1", "0" * 64, "strict 1")
@@ -247,6 +248,18 @@ def test_a_sheet_of_lines_says_nothing_where_nothing_is_scored():
     assert second == {"name": "TOTAL", "n": "1", **empty, **bounds}
     only = line_sheet("skills", "Skills", [scored], "Skill")
     assert [column.key for column in only.columns] == ["name", "n", "mean"]
+
+
+def test_trees_of_similar_names_have_columns_of_their_own():
+    right = line("All", cells([[1.0], [1.0], [0.0]]))
+    wrong = line("All", cells([[0.0], [0.0], [1.0]]))
+    names = ("Score", "score", "Score low", "score_", "n", "n_")
+    trees = {name: Node(right if name == "Score" else wrong, "overall", ()) for name in names}
+    sheet = tree_sheet("by-topic", "By topic", trees, "Topic")
+    (row,) = sheet.rows
+    columns = sheet.columns[2:]
+    assert [row[column.key] for column in columns] == [right.mean, *[wrong.mean] * 5]
+    assert row["score_low"] == right.low and row["n"] == right.n
 
 
 # Out without loss.

@@ -4,6 +4,7 @@ import csv
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -533,6 +534,17 @@ def test_a_voters_last_choice_on_a_conversation_counts(tmp_path, imports, leader
     assert (board.votes, board.import_summary.repeated) == (7, 4), (
         "the fourth choice came with a later file"
     )
+
+
+def test_votes_that_are_all_left_out_lack_nothing(imports, leaderboard):
+    said = [Vote("m1", "m2", "a", item="i", voter="v", time=1.0)]
+    said.append(Vote("m1", "m2", "both_bad", conversation="2", voter="w"))
+    imports.add(votes_of(*said), ImportRequest("elsewhere", both_bad="out"))
+    board = board_of(leaderboard, "elsewhere (imported)")
+    none_counted = board.import_summary._replace(
+        votes=0, no_item=0, no_voter=0, no_time=0, no_images=0
+    )
+    assert len([*import_notes(replace(board, import_summary=none_counted))]) == 2
 
 
 def test_the_reference_is_known_by_the_name_that_visit_bench_gives_it(

@@ -1,5 +1,7 @@
 """Where a server is: told to the public unless it stands on the operator's own network."""
 
+import json
+
 import pytest
 
 from arena.inference.endpoint import Endpoint, EndpointError, place_of
@@ -97,3 +99,20 @@ def test_azures_newer_address_has_the_same_header(ending):
     assert (endpoint.folder, endpoint.query) == (base, {"api-version": "preview"})
     assert endpoint.credentials == ("api-key", Secret("sk-1"))
     assert Endpoint(f"{base}/", Secret("sk-1")).credentials[0] == "authorization"
+
+
+KEY = 'sk-a/b+"c%9\\z'
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        KEY.encode().hex().upper(),
+        "sk-a%2fb%2b%22c%259%5cz",
+        json.dumps(KEY)[1:-1],
+        json.dumps(KEY)[1:-1].replace("/", r"\/"),
+    ],
+)
+def test_a_key_is_taken_out_in_either_case_and_as_json(written):
+    endpoint = Endpoint("https://api.example.org/v1", Secret(KEY))
+    assert endpoint.redact(f"no {written} here") == "no [key] here"

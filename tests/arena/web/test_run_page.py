@@ -266,6 +266,11 @@ def test_what_needs_an_operator_links_to_where_it_is_done(desk):
         assert f'id="{link}"' in page, link
 
 
+def test_a_disk_of_unknown_size_is_not_full(desk):
+    seen = replace(desk.watch.overview(), free_bytes=0, disk_bytes=0)
+    assert "Disk almost full" not in [need.title for need in needs(seen, ())]
+
+
 def test_nothing_needs_an_operator_of_an_arena_that_is_whole(desk):
     quiet = replace(desk.watch.overview(), checklist=())
     assert "Nothing to do right now." in part(run_html(RunInputs(quiet)), "needs")

@@ -615,8 +615,10 @@ def test_a_sign_that_an_address_would_end_at_is_part_of_an_image_s_file_name(pla
             ("mmt-bench", "--out", "x.tsv"),
             "mmt-bench needs its question file. Add --questions FILE.",
         ),
+        (("mmbnch", "--out", "x.tsv"), "'mmbnch' isn't a benchmark here."),
         (("mm-vet", "--out", "x.json"), "MM_VET_PATH"),
         (("mmbench", "--out", "x.tsv", "--prompt-prefix", "gpt-4v"), "is only for mm-vet"),
+        (("mmbench", "--out", "x.tsv", "--images", "here"), "--images is only for visit-bench"),
         (("mmbench", "--out", "x.tsv", "--questions", "nowhere.tsv"), "nowhere.tsv"),
     ],
 )

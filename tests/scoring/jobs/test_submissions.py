@@ -351,6 +351,12 @@ def test_stored_models_are_those_with_answers_in_use(submissions, database):
     assert {one.model for one in submissions.stored_models()} == {"m1", "m3", REFERENCE}
 
 
+def test_answers_to_check_items_are_no_stored_models(submissions, database):
+    stored = submissions.stored_models()
+    Ingest(database).add_items("checks", "check", drafts(8)[6:])
+    assert submissions.stored_models() == stored
+
+
 def test_a_judge_that_sees_pictures_is_another_judge(submissions, submit):
     Ingest(submissions._database).add_items("test", "visit", pictured())
     report = submit(asked_for=SubmissionRequest(context="images")).report

@@ -56,6 +56,12 @@ def test_a_late_column_alone_is_no_option():
     assert not has_options(Record(2, {"X": "1", "Y": "2", "prediction": "cat"}))
 
 
+@pytest.mark.parametrize("names", [("A ", " B"), ("G-Index",), ("g index",), (" Choices ",)])
+def test_columns_of_options_have_one_spelling(names):
+    cells = dict.fromkeys(names, '["cat", "dog"]')
+    assert has_options(Record(2, {"prediction": "cat", **cells}))
+
+
 def test_ten_options_make_a_circle_of_ten_passes():
     options = [f"thing {number}" for number in range(10)]
     rows = []

@@ -41,6 +41,7 @@ LONG = "It should decline and name the nurse line"
 GUESSES = [
     ({"question": "q", "answer": "A", "A": "a", "B": "b", "prediction": "B"}, "letter"),
     ({"question": "q", "answer": "B", "prediction": "I think (B)"}, "letter"),
+    ({"question": "q", "answer": "red", "A": "lone", "prediction": "red"}, "equal"),
     ({"question": "q", "answer": "yes", "prediction": "Yes, it is"}, "yes or no"),
     ({"question": "q", "answer": 12, "prediction": "about 12"}, "number"),
     ({"question": "q", "answer": "red", "prediction": "red"}, "equal"),

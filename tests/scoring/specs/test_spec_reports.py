@@ -415,6 +415,17 @@ def test_tasks_of_a_table_need_no_python(tmp_path):
     assert figure_lines(report)["Over tasks"].n == len(answers)
 
 
+def test_a_sheet_of_groups_has_a_name_for_files(tmp_path):
+    (tmp_path / "own.yaml").write_text(
+        "name: Own\nabout: Own questions.\ngroups: [task/kind]\nrule: letter\n"
+    )
+    right = {"answer": "A", "prediction": "A"}
+    answers = [{**CELLS, **right, "task/kind": "ab"[n % 2]} for n in range(80)]
+    benchmark = spec_benchmark(OWN, load_spec(tmp_path / "own.yaml"))
+    report = open_upload(put(tmp_path / "m.csv", answers), benchmark=benchmark).report("strict")
+    assert [table.name for table in figure_tables(report)] == ["by-task_kind"]
+
+
 def test_guesses_are_in_no_hidden_report(tmp_path):
     report = tasks_report(tmp_path, [("cats", "A", "A"), ("cars", "B", "A")] * 20)
     assert [line.name for line in whole_figures(report)] == ["Over tasks", "Without animals"]

@@ -252,6 +252,17 @@ def test_a_dash_is_below_negative_scores():
     assert [row["model"] for row in sheet.rows] == ["other", "this", "third"]
 
 
+def test_a_negative_score_is_drawn_as_a_number_without_a_bar():
+    rows = (PublishedRow("other", {"gain": -3.0}), PublishedRow("third", {"gain": 9.0}))
+    board = PublishedBoard("spec", ("gain",), rows, {"gain": -2.0})
+    head = ScoreLine("gain", 10, 0, -2.0, -9.0, 4.0, -2.0, -2.0)
+    drawing = published_drawing(board, "this", head)
+    boxes = [mark.width for mark in drawing.marks if mark.kind == "box"]
+    (reach,) = [mark for mark in drawing.marks if mark.kind == "line"]
+    assert boxes[0] > 0 and boxes[1:] == [0, 0] and png(drawing)
+    assert reach.x == min(mark.x for mark in drawing.marks if mark.kind == "box")
+
+
 def test_a_comparison_counts_pictures():
     moved = [0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0] * 5
     first = [
