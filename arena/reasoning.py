@@ -211,7 +211,7 @@ _ANSWER_BRACKET = re.compile(
 )
 _JSON_THINKING = re.compile(rf"\s*+(?:```(?:json)?\s*+)?\{{\s*+[\"'][\w ]{{0,20}}{_THOUGHT}", re.I)
 _THINKING_KEY = re.compile(_THOUGHT, re.IGNORECASE)
-_JSON_KEY = re.compile(r"[{,\n]\s?[\"']([\w -]{1,40})[\"']\s?:")
+_JSON_KEY = re.compile(r"[{,\n][^\S\n]*+[\"']([\w -]{1,40})[\"']\s?:")
 _FINISH = re.compile(
     r"\bAction(?: \d{1,3})?\s?:\s?(?i:Finish|Answer|Final Answer|Submit)\s?[\[(]([^\[\]()\n]{1,400})[\])]"
 )
@@ -257,7 +257,7 @@ def answer_of(text: str) -> Answer:
     remaining = text.strip()
     cuts: list[str] = []
     is_endless = False
-    for _ in range(MOST_LAYERS):
+    for _ in range(MOST_LAYERS + 1):  # the last one finds nothing more
         before = remaining
         for remove_format in _STEPS:
             step = remove_format(remaining)
@@ -391,10 +391,8 @@ def _answer_in_endless(text: str, start: int) -> str:
     closed_answer = _closed_answer(text, len(text))
     if closed_answer:
         return closed_answer
-    bracket = _last(_ANSWER_BRACKET, text)
-    if bracket is None:
-        return ""
-    return text[max(start, bracket.start()) :]
+    bracket = _last(_ANSWER_BRACKET, text[start:])
+    return text[start + bracket.start() :] if bracket else ""
 
 
 def _bare_harmony(text: str) -> Answer | None:
