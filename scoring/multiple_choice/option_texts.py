@@ -89,7 +89,7 @@ def options_in_text(question: str) -> Mapping[str, str]:
 
 
 def _on_lines(question: str) -> Mapping[str, str]:
-    """The last run of lines with the labels A, B, C in order."""
+    """The last run of lines with the labels A, B, C in order; empty if one of them has no text."""
     best: dict[str, str] = {}
     run: dict[str, str] = {}
     for text in question.splitlines():
@@ -100,8 +100,8 @@ def _on_lines(question: str) -> Mapping[str, str]:
             run[_letter(label)] = label[3].strip()
         elif text.strip():
             run = {}
-        if len(run) > 1 and all(run.values()):
-            best = dict(run)
+        if len(run) > 1:
+            best = dict(run) if all(run.values()) else {}
     return best
 
 
