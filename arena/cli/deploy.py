@@ -14,6 +14,7 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, Sp
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from huggingface_hub.utils import logging
 from typer import Option, Typer
+from yaml import YAMLError
 
 from arena.server.hub_requests import HubDownError, retry, retry_hub_requests, status_of
 
@@ -29,6 +30,8 @@ _CPU_TORCH = b"""# PyTorch for the processor alone: 0.2 GB instead of 2.7 GB wit
 """
 _OWN_FILE = "arena/settings.py"
 """A Space that contains this file is one of ours."""
+_APP_FILES = ("app.py", "Dockerfile", "index.html")
+"""A Space with one of these files holds an app: of Gradio or Streamlit, in a container, or a static page."""
 _SPACE_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,89}", re.ASCII)
 _FREE = (
     "Free accounts can only create ZeroGPU Spaces. Make one at https://huggingface.co/new-space (Gradio, ZeroGPU) "
@@ -100,7 +103,7 @@ def _check_card(readme: Path) -> None:
     """Raises DeployError if the README's front matter does not describe this app."""
     try:
         card = SpaceCard.load(readme).data.to_dict()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, YAMLError) as error:
         raise DeployError(
             f"{readme} has no readable front matter. It must begin with ---."
         ) from error
@@ -166,7 +169,7 @@ def _space_files(api: HfApi, space: str) -> frozenset[str]:
         files = frozenset(api.list_repo_files(space, repo_type="space"))
     except RepositoryNotFoundError:
         return frozenset()
-    if "app.py" in files and _OWN_FILE not in files:
+    if not files.isdisjoint(_APP_FILES) and _OWN_FILE not in files:
         raise DeployError(
             f"{space} has another app. Choose another name, or empty that Space first."
         )
