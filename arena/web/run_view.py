@@ -1,7 +1,7 @@
 """Run's view: the operators' page as HTML."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from statistics import NormalDist
 from typing import NamedTuple
 
 from arena.admin.actions import OperatorAction
@@ -316,7 +316,7 @@ def _strength(flag: FlagRow) -> tuple[str, str]:
     """Returns the strength of a reason, in words and in the unit of its test."""
     strength = flag.strength
     if flag.reason is Suspicion.ONE_SIDED:
-        p = 2 * (1 - NormalDist().cdf(strength))
+        p = math.erfc(strength / math.sqrt(2))  # both tails of the normal distribution
         exact = f"{strength:.1f} standard errors from half, p = {p:.1g}"
         return "A fair coin rarely lands so far to one side.", exact
     if flag.reason is Suspicion.HASTY:
