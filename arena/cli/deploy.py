@@ -24,7 +24,7 @@ _FOLDERS = ("arena", "docs", "scoring")
 _SUFFIXES = frozenset(
     ".py .html .css .js .md .txt .json .jsonl .csv .tsv .toml .yaml .bib .webp .png".split()
 )
-"""File suffixes uploaded from these folders; nothing else leaves this folder."""
+"""Suffixes of the files that are uploaded from _FOLDERS; of the other files only _TOP_FILES are."""
 _CPU_TORCH = b"""# PyTorch for the processor alone: 0.2 GB instead of 2.7 GB with CUDA's libraries.
 --extra-index-url https://download.pytorch.org/whl/cpu
 """
@@ -130,7 +130,7 @@ def write_space(api: HfApi, space: str, copy: str, private: bool) -> None:
         if "MODELS" not in api.get_space_variables(space):
             api.add_space_variable(space, "MODELS", "hub")
         retry(lambda: _update(api, space))
-    except ValueError as error:
+    except ValueError as error:  # the client's word for a card that the Hub didn't validate
         raise DeployError(
             f"The Hub refused README.md's front matter: {' '.join(str(error).split())[:300]}"
         ) from error
@@ -178,7 +178,7 @@ def _space_files(api: HfApi, space: str) -> frozenset[str]:
 
 def _error_text(error: Exception, space: str) -> str:
     """Returns a message without the server's own words, which may hold a token."""
-    if isinstance(error, HubDownError):
+    if isinstance(error, HubDownError):  # it begins with "the Hub"
         return f"The{str(error).removeprefix('the')}. {_AGAIN}"
     status = status_of(error)
     if status == 401:

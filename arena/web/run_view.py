@@ -52,9 +52,9 @@ WORK: Mapping[str, str] = {
     "forget": "Forget a visitor",
     "acts": "Operators' actions",
 }
-"""Titles of the sections by their places in the page."""
+"""HEALTH, WORK: titles of the sections by their places in the page."""
 _UNSEEN = f"known after {LOOK_EVERY} votes"
-_BILLION = 9
+_POWER_OF_BILLION = 9
 
 
 class Part(NamedTuple):
@@ -333,7 +333,7 @@ def _strength(flag: FlagRow) -> tuple[str, str]:
 
 def _times(power: float) -> str:
     """Returns 10 to this power in words, rounded down to one significant digit."""
-    if power >= _BILLION:
+    if power >= _POWER_OF_BILLION:
         return "a billion"
     number = 10**power
     unit = 10 ** int(power)
