@@ -115,16 +115,14 @@ def _after_heading(question: str) -> Mapping[str, str]:
     for label in _LABEL_IN_LINE.finditer(line):
         if _letter(label) == _next_letter(len(labels)):
             labels.append(label)
-    if len(labels) < 2:
+    has_text_before = bool(labels) and labels[0].start() > 0
+    if len(labels) < 2 or has_text_before:
         return {}
     ends = [*(label.start() for label in labels[1:]), len(line)]
     texts = [
         line[label.end() : end].strip(" ,;，；") for label, end in zip(labels, ends, strict=True)
     ]
-    if not all(texts):
-        return {}
-    has_text_before = labels[0].start() > 0
-    return {} if has_text_before else dict(zip(LETTERS, texts, strict=False))
+    return dict(zip(LETTERS, texts, strict=False)) if all(texts) else {}
 
 
 def is_reworded(
