@@ -65,7 +65,7 @@ class PublishedJobs:
             return {row[0]: row[1] for row in rows}
 
     def page(self, benchmark: str, page: int) -> PublishedPage:
-        """Returns a page of a benchmark's reports, or of all for "", the newest first; the last one if there are fewer."""
+        """Returns a page of a benchmark's reports, or of all for "", the newest first; the last if there are fewer."""
         conditions = [IS_PUBLIC]
         if benchmark:
             conditions.append(JOB.c.benchmark == benchmark)
