@@ -125,7 +125,8 @@ def letter_request(
     options = " ".join(f"{letter}. {text}" for letter, text in question.options.items())
     schema = None
     if spec.json_schema:
-        schema = closed_schema("choice", "string", [*question.options, "X"])
+        letters = dict.fromkeys([*question.options, "X"])
+        schema = closed_schema("choice", "string", [*letters])
     texts = {"question": question.text, "options": options}
     return judge_request(PROMPTS[language(question)], prediction, is_strict, schema, **texts)
 
