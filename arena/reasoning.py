@@ -211,9 +211,10 @@ _ANSWER_BRACKET = re.compile(
 )
 _JSON_THINKING = re.compile(rf"\s*+(?:```(?:json)?\s*+)?\{{\s*+[\"'][\w ]{{0,20}}{_THOUGHT}", re.I)
 _THINKING_KEY = re.compile(_THOUGHT, re.IGNORECASE)
-_JSON_KEY = re.compile(r"[{,\n][^\S\n]*+[\"']([\w -]{1,40})[\"']\s?:")
+_JSON_KEY = re.compile(r"[{,\n][^\S\n]*+[\"']([\w ./()-]{1,40})[\"']\s?:")
 _FINISH = re.compile(
-    r"\bAction(?: \d{1,3})?\s?:\s?(?i:Finish|Answer|Final Answer|Submit)\s?[\[(]([^\[\]()\n]{1,400})[\])]"
+    r"\bAction(?: \d{1,3})?\s?:\s?(?i:Finish|Answer|Final Answer|Submit)\s?"
+    r"(?:\[([^\[\]\n]{1,400})\]|\(([^()\n]{1,400})\))"
 )
 """ReAct's last action, which holds the answer (arXiv 2210.03629)."""
 _REACT = re.compile(r"\s*+Thought(?: \d{1,3})?\s?:")
@@ -432,8 +433,9 @@ def _endless_object(text: str) -> Answer | None:
 def _react_answer(text: str) -> Answer | None:
     """Returns the answer of ReAct's last action."""
     action = _last(_FINISH, text) if "Action" in text else None
-    if action and action[1].strip():
-        return Answer(action[1], ("ReAct",))
+    answer = (action[1] or action[2]) if action else ""
+    if answer.strip():
+        return Answer(answer, ("ReAct",))
     if _REACT.match(text) and _ACTION.search(text):
         return Answer("", ("ReAct without an end",), is_endless=True)
     return None
