@@ -211,9 +211,10 @@ _ANSWER_BRACKET = re.compile(
 )
 _JSON_THINKING = re.compile(rf"\s*+(?:```(?:json)?\s*+)?\{{\s*+[\"'][\w ]{{0,20}}{_THOUGHT}", re.I)
 _THINKING_KEY = re.compile(_THOUGHT, re.IGNORECASE)
-_JSON_KEY = re.compile(r"[{,\n]\s?[\"']([\w -]{1,40})[\"']\s?:")
+_JSON_KEY = re.compile(r"[{,\n][^\S\n]*+[\"']([\w ./()-]{1,40})[\"']\s?:")
 _FINISH = re.compile(
-    r"\bAction(?: \d{1,3})?\s?:\s?(?i:Finish|Answer|Final Answer|Submit)\s?[\[(]([^\[\]()\n]{1,400})[\])]"
+    r"\bAction(?: \d{1,3})?\s?:\s?(?i:Finish|Answer|Final Answer|Submit)\s?"
+    r"(?:\[([^\[\]\n]{1,400})\]|\(([^()\n]{1,400})\))"
 )
 """ReAct's last action, which holds the answer (arXiv 2210.03629)."""
 _REACT = re.compile(r"\s*+Thought(?: \d{1,3})?\s?:")
@@ -257,7 +258,7 @@ def answer_of(text: str) -> Answer:
     remaining = text.strip()
     cuts: list[str] = []
     is_endless = False
-    for _ in range(MOST_LAYERS):
+    for _ in range(MOST_LAYERS + 1):  # the last one finds nothing more
         before = remaining
         for remove_format in _STEPS:
             step = remove_format(remaining)
@@ -391,10 +392,8 @@ def _answer_in_endless(text: str, start: int) -> str:
     closed_answer = _closed_answer(text, len(text))
     if closed_answer:
         return closed_answer
-    bracket = _last(_ANSWER_BRACKET, text)
-    if bracket is None:
-        return ""
-    return text[max(start, bracket.start()) :]
+    bracket = _last(_ANSWER_BRACKET, text[start:])
+    return text[start + bracket.start() :] if bracket else ""
 
 
 def _bare_harmony(text: str) -> Answer | None:
@@ -434,8 +433,9 @@ def _endless_object(text: str) -> Answer | None:
 def _react_answer(text: str) -> Answer | None:
     """Returns the answer of ReAct's last action."""
     action = _last(_FINISH, text) if "Action" in text else None
-    if action and action[1].strip():
-        return Answer(action[1], ("ReAct",))
+    answer = (action[1] or action[2]) if action else ""
+    if answer.strip():
+        return Answer(answer, ("ReAct",))
     if _REACT.match(text) and _ACTION.search(text):
         return Answer("", ("ReAct without an end",), is_endless=True)
     return None

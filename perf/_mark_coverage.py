@@ -76,6 +76,7 @@ class CorrectedMeans:
         return f"judge {self.judge}, {self.marked} of {self.answers}{kind}"
 
     def truth(self) -> Floats:
+        """Zeros, since `_errors` takes each run's own truth away."""
         return np.zeros(len(RIGHT))
 
     def run(self, coin: np.random.Generator) -> Estimates:
@@ -109,6 +110,7 @@ class Differences:
         return f"two models, judge {self.judge}, {self.marked} of {self.answers}, {kind}"
 
     def truth(self) -> Floats:
+        """Zeros, since `_errors` takes each run's own truth away."""
         return np.zeros(len(RIGHT))
 
     def run(self, coin: np.random.Generator) -> Estimates:

@@ -112,11 +112,11 @@ class Erasure:
                 query = select(SEAT.c.voter_id).where(SEAT.c.code == text.upper())
                 voters = set(connection.scalars(query))
             elif _VISITOR_CODE.fullmatch(text):
-                guests = select(VOTER.c.id).where(VOTER.c.cookie_hash.startswith(text))
                 people = select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash.startswith(text))
                 voters = set(connection.scalars(people))
                 # A login goes before a guest with the same cookie.
                 if not voters:
+                    guests = select(VOTER.c.id).where(VOTER.c.cookie_hash.startswith(text))
                     voters = set(connection.scalars(guests))
         if len(voters) != 1:
             raise UnknownVoterError(

@@ -237,7 +237,7 @@ class DraftStore:
             return self._claim(connection, campaign, stored, None)
 
     def give_model(self, claim: Claim, values: Sequence[AnyValue]) -> bool:
-        """Stores a model's values for a draft that it holds, and releases the draft; False if the claim has lapsed."""
+        """Stores a model's values for a draft that it holds, and releases it; False if somebody else holds it now."""
         with self._database.write() as connection:
             release = delete(DRAFT_CLAIM).where(DRAFT_CLAIM.c.token == claim.token)
             if connection.execute(release).rowcount == 0:
@@ -397,7 +397,7 @@ def _drafts(
 
 
 def _draft(
-    row: Row, events: Iterable[Row], withdrawn_seats: Collection[int], spec: ProjectSpec
+    row: Row, events: Sequence[Row], withdrawn_seats: Collection[int], spec: ProjectSpec
 ) -> Draft:
     counted_events = tuple(
         DraftEvent(

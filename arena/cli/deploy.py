@@ -14,6 +14,7 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, Sp
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from huggingface_hub.utils import logging
 from typer import Option, Typer
+from yaml import YAMLError
 
 from arena.server.hub_requests import HubDownError, retry, retry_hub_requests, status_of
 
@@ -23,12 +24,14 @@ _FOLDERS = ("arena", "docs", "scoring")
 _SUFFIXES = frozenset(
     ".py .html .css .js .md .txt .json .jsonl .csv .tsv .toml .yaml .bib .webp .png".split()
 )
-"""File suffixes uploaded from these folders; nothing else leaves this folder."""
+"""Suffixes of the files that are uploaded from _FOLDERS; of the other files only _TOP_FILES are."""
 _CPU_TORCH = b"""# PyTorch for the processor alone: 0.2 GB instead of 2.7 GB with CUDA's libraries.
 --extra-index-url https://download.pytorch.org/whl/cpu
 """
 _OWN_FILE = "arena/settings.py"
 """A Space that contains this file is one of ours."""
+_APP_FILES = ("app.py", "Dockerfile", "index.html")
+"""A Space with one of these files holds an app: of Gradio or Streamlit, in a container, or a static page."""
 _SPACE_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,89}", re.ASCII)
 _FREE = (
     "Free accounts can only create ZeroGPU Spaces. Make one at https://huggingface.co/new-space (Gradio, ZeroGPU) "
@@ -100,7 +103,7 @@ def _check_card(readme: Path) -> None:
     """Raises DeployError if the README's front matter does not describe this app."""
     try:
         card = SpaceCard.load(readme).data.to_dict()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, YAMLError) as error:
         raise DeployError(
             f"{readme} has no readable front matter. It must begin with ---."
         ) from error
@@ -127,7 +130,7 @@ def write_space(api: HfApi, space: str, copy: str, private: bool) -> None:
         if "MODELS" not in api.get_space_variables(space):
             api.add_space_variable(space, "MODELS", "hub")
         retry(lambda: _update(api, space))
-    except ValueError as error:
+    except ValueError as error:  # the client's word for a card that the Hub didn't validate
         raise DeployError(
             f"The Hub refused README.md's front matter: {' '.join(str(error).split())[:300]}"
         ) from error
@@ -166,7 +169,7 @@ def _space_files(api: HfApi, space: str) -> frozenset[str]:
         files = frozenset(api.list_repo_files(space, repo_type="space"))
     except RepositoryNotFoundError:
         return frozenset()
-    if "app.py" in files and _OWN_FILE not in files:
+    if not files.isdisjoint(_APP_FILES) and _OWN_FILE not in files:
         raise DeployError(
             f"{space} has another app. Choose another name, or empty that Space first."
         )
@@ -175,7 +178,7 @@ def _space_files(api: HfApi, space: str) -> frozenset[str]:
 
 def _error_text(error: Exception, space: str) -> str:
     """Returns a message without the server's own words, which may hold a token."""
-    if isinstance(error, HubDownError):
+    if isinstance(error, HubDownError):  # it begins with "the Hub"
         return f"The{str(error).removeprefix('the')}. {_AGAIN}"
     status = status_of(error)
     if status == 401:

@@ -188,8 +188,8 @@ def import_finished(
     here = OpenProjects()
     note = action_note(COMMAND_LINE, "made a campaign", project)
     imported = import_visit(here.campaigns, here.drafts, file, project, note)
-    drafts = here.drafts.drafts(imported.project)
-    accepted = sum(draft.state.step == "accepted" for draft in drafts)
+    project_drafts = here.drafts.drafts(imported.project)
+    accepted = sum(draft.state.step == "accepted" for draft in project_drafts)
     yield f"{project}: {plural(imported.new_items, 'new item')}. {accepted} are accepted in all."
 
 

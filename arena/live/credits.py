@@ -94,7 +94,7 @@ class Credits:
 
 @asynccontextmanager
 async def with_key(vlm: VLM, key: Secret | None) -> AsyncIterator[VLM]:
-    """Yields a model that uses a visitor's key, for one answer; a model without visitors' keys unchanged."""
+    """Yields a model that uses a visitor's key, for one answer; the model itself if it takes none, or without a key."""
     if key is None or not vlm.card.visitor_key:
         yield vlm
         return

@@ -49,7 +49,7 @@ def cost_text(cost: Dollars) -> str:
 
 
 def dollars(amount: float) -> str:
-    """Returns an amount in dollars, to one significant digit; from a dollar on, to the cent."""
+    """Returns an amount in dollars, to one significant digit and at least 0.0001; from a dollar on, to the cent."""
     return f"{amount:.2f}" if amount >= 1 else f"{max(amount, 0.0001):.1g}"
 
 

@@ -74,9 +74,9 @@ class RunPage:
         sent: SentForm = NOTHING_SENT,
         status: int = 200,
     ) -> Response:
-        if self.operator_of(request) is None:
-            return self.stranger(request)
         try:
+            if self.operators.of(request.headers) is None:
+                return self.stranger(request)
             inputs = RunInputs(
                 dashboard=self.watch.overview(),
                 boards=self.boards.health(),
@@ -141,7 +141,10 @@ class RunPage:
 
     def answer(self, request: Request, sent: SentForm, make: Callable[[str], Response]) -> Response:
         """Returns the response that `make` builds for an operator, or the page with the reason of a refusal."""
-        operator = self.operator_of(request)
+        try:
+            operator = self.operators.of(request.headers)
+        except DatabaseError as error:
+            return self.stranger(request, str(error), 503)
         if operator is None:
             return self.stranger(request, _REFUSED, 403)
         try:

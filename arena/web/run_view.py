@@ -1,7 +1,7 @@
 """Run's view: the operators' page as HTML."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from statistics import NormalDist
 from typing import NamedTuple
 
 from arena.admin.actions import OperatorAction
@@ -52,9 +52,9 @@ WORK: Mapping[str, str] = {
     "forget": "Forget a visitor",
     "acts": "Operators' actions",
 }
-"""Titles of the sections by their places in the page."""
+"""HEALTH, WORK: titles of the sections by their places in the page."""
 _UNSEEN = f"known after {LOOK_EVERY} votes"
-_BILLION = 9
+_POWER_OF_BILLION = 9
 
 
 class Part(NamedTuple):
@@ -316,7 +316,7 @@ def _strength(flag: FlagRow) -> tuple[str, str]:
     """Returns the strength of a reason, in words and in the unit of its test."""
     strength = flag.strength
     if flag.reason is Suspicion.ONE_SIDED:
-        p = 2 * (1 - NormalDist().cdf(strength))
+        p = math.erfc(strength / math.sqrt(2))  # both tails of the normal distribution
         exact = f"{strength:.1f} standard errors from half, p = {p:.1g}"
         return "A fair coin rarely lands so far to one side.", exact
     if flag.reason is Suspicion.HASTY:
@@ -333,7 +333,7 @@ def _strength(flag: FlagRow) -> tuple[str, str]:
 
 def _times(power: float) -> str:
     """Returns 10 to this power in words, rounded down to one significant digit."""
-    if power >= _BILLION:
+    if power >= _POWER_OF_BILLION:
         return "a billion"
     number = 10**power
     unit = 10 ** int(power)

@@ -65,8 +65,9 @@ def these_questions(splits: Sequence[str]) -> str:
 
 
 def printable(text: str) -> str:
-    """The text without control characters, line breaks and tabs apart."""
-    return text.translate(_CONTROL_CHARACTERS)
+    """The text without control characters, line breaks and tabs apart; every line break becomes "\\n"."""
+    one_kind_of_breaks = text.replace("\r\n", "\n").replace("\r", "\n")
+    return one_kind_of_breaks.translate(_CONTROL_CHARACTERS)
 
 
 def _json_map(answers: Sequence[SubmittedAnswer]) -> bytes:
@@ -84,7 +85,7 @@ def _json(value: object) -> bytes:
 
 
 def _number(id: str) -> int | str:
-    """An id as a number if writing the number gives the same id; else the id."""
+    """An id as a whole number if writing the number gives the same id; else the id."""
     is_number = id.isascii() and id.isdigit() and len(id) < 16 and str(int(id)) == id
     return int(id) if is_number else id
 

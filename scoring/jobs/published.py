@@ -38,9 +38,9 @@ class PublishedJobs:
     def newest(self, benchmark: str, most: int) -> Sequence[Job]:
         """Returns reports of a benchmark, the newest first; if there are more than `most`, owners take turns."""
         # Every owner's newest report comes first, then every owner's second one, and so on.
-        number_of_owner = func.row_number().over(partition_by=JOB.c.owner, order_by=_NEWEST_FIRST)
+        place_in_owner = func.row_number().over(partition_by=JOB.c.owner, order_by=_NEWEST_FIRST)
         links = select(JOB.c.link).where(IS_PUBLIC, JOB.c.benchmark == benchmark)
-        first_links = links.order_by(number_of_owner, *_NEWEST_FIRST).limit(most)
+        first_links = links.order_by(place_in_owner, *_NEWEST_FIRST).limit(most)
         query = select_jobs().where(JOB.c.link.in_(first_links)).order_by(*_NEWEST_FIRST)
         with self._database.read() as connection:
             return tuple(map(job_of, connection.execute(query)))
@@ -65,7 +65,7 @@ class PublishedJobs:
             return {row[0]: row[1] for row in rows}
 
     def page(self, benchmark: str, page: int) -> PublishedPage:
-        """Returns a page of a benchmark's reports, or of all for "", the newest first, and the last page at most."""
+        """Returns a page of a benchmark's reports, or of all for "", the newest first; the last if there are fewer."""
         conditions = [IS_PUBLIC]
         if benchmark:
             conditions.append(JOB.c.benchmark == benchmark)

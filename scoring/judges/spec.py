@@ -268,7 +268,8 @@ def prices_date() -> str:
 def list_price(model: str) -> Price | None:
     """The list price of a model under any name that people type: with a provider, a date or `latest`. None if unknown.
 
-    A variant such as "gpt-4o:free" has a different price, which is not on the list.
+    A variant such as "gpt-4o:free" has a different price, which is not on the list. Some providers write
+    "claude-sonnet-4.5" for "claude-sonnet-4-5".
     """
     bare_name = model.strip().lower().rsplit("/", 1)[-1].split("@")[0]
     undated = _EDITION.sub("", bare_name)

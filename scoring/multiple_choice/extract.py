@@ -1,4 +1,4 @@
-"""Answer extract_with_judge: an option's letter from free text, first by rules, then by a judge if they leave it open.
+"""Answer extraction: an option's letter from free text, first by rules, then by a judge if they leave it open.
 
 `extract` applies rules alone. `extract_with_judge` continues with the judge, up to three times with the prompt of
 MMBench 4.2. Without a readable reply it ends by its protocol: MMBench assigns at random, MMT-Bench assigns none, ours
@@ -79,7 +79,7 @@ _JSON_REPLY = re.compile(
 
 
 def extract(prediction: str, options: Mapping[str, str], protocol: Protocol = "strict") -> Decision:
-    """The result of the protocol's rules alone: an option's letter, `NONE`, or None if they are not sure."""
+    """The decision of the protocol's rules alone; its letter is an option's, `NONE`, or None if they are not sure."""
     return _RULES[protocol](prediction, options)
 
 
@@ -125,7 +125,8 @@ def letter_request(
     options = " ".join(f"{letter}. {text}" for letter, text in question.options.items())
     schema = None
     if spec.json_schema:
-        schema = closed_schema("choice", "string", [*question.options, "X"])
+        letters = dict.fromkeys([*question.options, "X"])
+        schema = closed_schema("choice", "string", [*letters])
     texts = {"question": question.text, "options": options}
     return judge_request(PROMPTS[language(question)], prediction, is_strict, schema, **texts)
 

@@ -89,7 +89,7 @@ def options_in_text(question: str) -> Mapping[str, str]:
 
 
 def _on_lines(question: str) -> Mapping[str, str]:
-    """The last run of lines with the labels A, B, C in order."""
+    """The last run of lines with the labels A, B, C in order; empty if one of them has no text."""
     best: dict[str, str] = {}
     run: dict[str, str] = {}
     for text in question.splitlines():
@@ -100,8 +100,8 @@ def _on_lines(question: str) -> Mapping[str, str]:
             run[_letter(label)] = label[3].strip()
         elif text.strip():
             run = {}
-        if len(run) > 1 and all(run.values()):
-            best = dict(run)
+        if len(run) > 1:
+            best = dict(run) if all(run.values()) else {}
     return best
 
 
@@ -115,16 +115,14 @@ def _after_heading(question: str) -> Mapping[str, str]:
     for label in _LABEL_IN_LINE.finditer(line):
         if _letter(label) == _next_letter(len(labels)):
             labels.append(label)
-    if len(labels) < 2:
+    has_text_before = bool(labels) and labels[0].start() > 0
+    if len(labels) < 2 or has_text_before:
         return {}
     ends = [*(label.start() for label in labels[1:]), len(line)]
     texts = [
         line[label.end() : end].strip(" ,;，；") for label, end in zip(labels, ends, strict=True)
     ]
-    if not all(texts):
-        return {}
-    has_text_before = labels[0].start() > 0
-    return {} if has_text_before else dict(zip(LETTERS, texts, strict=False))
+    return dict(zip(LETTERS, texts, strict=False)) if all(texts) else {}
 
 
 def is_reworded(

@@ -57,7 +57,7 @@ class AgreementService:
         self._lock = Lock()
         self._polls_by_source: dict[str, _CachedPoll] = {}
         self._scores: dict[tuple[str, bytes], float] = {}
-        """Scores by metric and digest of answer and reference."""
+        """Scores by metric and digest of a candidate."""
 
     def sources(self) -> Sequence[str]:
         return self._polls.sources()
@@ -75,7 +75,7 @@ class AgreementService:
         added = reproductions(contests, measures)
         return replace(agreement, reproductions=ranked([*agreement.reproductions, *added]))
 
-    def compare_file(self, source: str, owner: str, token: str) -> "FileAgreement":
+    def compare_file(self, source: str, owner: str, token: str) -> FileAgreement:
         """A source's agreement with the metrics of an uploaded file. Raises UploadStoreError, RowsError, AsideError."""
         upload = self._upload_store.find(owner, token)
         taken = {reproduction.measure for reproduction in self.agreement(source).reproductions}

@@ -15,7 +15,7 @@ from scoring.benchmarks.article import ScoredAnswer
 PER_GROUP = 5
 """Errors that are drawn of each group, as by the authors."""
 WRONG_AT_MOST = 0.5
-"""Score up to which an answer is wrong: 0 where answers are right or wrong, half the points in MM-Vet."""
+"""An answer with this score or less is wrong: in MM-Vet, one with up to half the points."""
 
 
 class GroupedError(NamedTuple):

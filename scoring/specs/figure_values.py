@@ -14,7 +14,15 @@ import numpy as np
 
 from arena.ratings.votes import Floats
 from arena.types import grouped
-from scoring.intervals import Ends, Sample, mean_ends, mean_of_shares, possible_ends, share_ends
+from scoring.intervals import (
+    UNIT,
+    Ends,
+    Sample,
+    mean_ends,
+    mean_of_shares,
+    possible_ends,
+    share_ends,
+)
 from scoring.report import ScoreLine
 from scoring.small_groups import LEAST
 from scoring.specs.figures import Figure
@@ -28,6 +36,8 @@ _TAIL = 2.5
 """Percent of the replicates beyond each end of an interval."""
 _UNUSED = -1
 """In place of a cluster's number, for a row that no part of a figure counts."""
+_SCORE_FORMS = ("mean", "count", "mean_of")
+"""The forms that add up scores."""
 _FEWEST = 2
 """Clusters of rows that a bootstrap needs."""
 
@@ -196,9 +206,10 @@ class _FigureValues:
             return None
         terms = self.terms(figure, within, "")
         unscored = self.count_rows(figure, within).unscored
-        if len(terms) == 1 and terms[0].is_share and figure.mean_of is None:
+        are_shares = self._counts_shares(figure) and all(term.is_share for term in terms)
+        if len(terms) == 1 and are_shares and figure.mean_of is None:
             return _scaled_ends(share_ends(self._sample(terms[0], unscored)), terms[0].weight)
-        if figure.mean_of is not None and all(term.is_share for term in terms):
+        if figure.mean_of is not None and are_shares:
             ends = mean_of_shares([self._sample(term, 0) for term in terms])
             return possible_ends(
                 _scaled_ends(ends, figure.factor), *bounds, self._value_range(terms)
@@ -212,6 +223,16 @@ class _FigureValues:
             return None
         scale = self._value_range(terms) if figure.ratio is None else self._ratio_range(figure)
         return possible_ends(ends, *bounds, scale)
+
+    def _counts_shares(self, figure: Figure) -> bool:
+        """Whether 0 and 1 are the ends of what a figure counts, not two scores or marks of a longer scale."""
+        if figure.parts:
+            return all(map(self._counts_shares, self._parts(figure)))
+        if figure.ratio is not None:
+            return False
+        if figure.mark is not None:
+            return self.rows.mark_ends == UNIT
+        return figure.form not in _SCORE_FORMS or self.rows.ends == UNIT
 
     def _value_range(self, terms: Sequence[Term]) -> Ends:
         """The lowest and the highest value that these terms can have."""
@@ -248,7 +269,7 @@ class _FigureValues:
 
         Drawing rows instead would often leave out a whole group of few.
         """
-        used = np.unique(np.concatenate([term.rows[term.denominators != 0] for term in terms]))
+        used = np.unique(np.concatenate([term.rows for term in terms]))
         clusters = np.full(len(self.rows), _UNUSED)
         clusters[used] = np.unique(self._clusters(figure)[used], return_inverse=True)[1]
         size = int(clusters.max()) + 1
@@ -500,10 +521,9 @@ class _ClusterSums(NamedTuple):
 
 
 def _cluster_sums(term: Term, clusters: Codes, size: int) -> _ClusterSums:
-    is_used = clusters[term.rows] != _UNUSED
-    codes = clusters[term.rows[is_used]]
-    numerators = np.bincount(codes, term.numerators[is_used], size).astype(np.float64)
-    denominators = np.bincount(codes, term.denominators[is_used], size).astype(np.float64)
+    codes = clusters[term.rows]
+    numerators = np.bincount(codes, term.numerators, size).astype(np.float64)
+    denominators = np.bincount(codes, term.denominators, size).astype(np.float64)
     return _ClusterSums(numerators, denominators)
 
 

@@ -38,6 +38,8 @@ WORDS = {
     "### Thinking\nIt is A.\n### Response\nC": "C",
     "**Thinking:** It is A.\n\n**Answer:** C": "C",
     "Thought: it is A.\nAction: Finish[C]": "C",
+    "Thought: it is A.\nAction: Finish[(C)]": "(C)",
+    "Thought: it is A.\nAction: Finish([C])": "[C]",
     "Thought 1: look\nAction 1: crop[1]\nThought 2: A\nAction 2: Finish[C]": "C",
     "<think>A</think>so B</think>C": "C",
     "<THINK>A</THINK>\n<think>B</think>\nC": "C",
@@ -69,6 +71,10 @@ WORDS = {
     "Thought: it is A\nAction: Look[A]\nThought: hm\nAction: Answer[C]": "C",
     "《思考》": "《思考》",
     '{"thought": "A", "choice": "C"}': '{"thought": "A", "choice": "C"}',
+    '{\n  "thought": "A",\n  "choice": "C"\n}': '{\n  "thought": "A",\n  "choice": "C"\n}',
+    '{  "thought": "A",  "choice": "C"}': '{  "thought": "A",  "choice": "C"}',
+    '{"thought": "A", "choice (A-D)": "C"}': '{"thought": "A", "choice (A-D)": "C"}',
+    "The [answer] is C <think>or A": "The [answer] is C",
     '{"reason": "A", "choice": "C", "reason 2": ""}': '{"reason": "A", "choice": "C", "reason 2": ""}',
     "The assistant finalised it": "The assistant finalised it",
     "The assistant final answer": "The assistant final answer",
@@ -133,6 +139,12 @@ def test_formats_in_words(text, left):
 def test_cuts_are_named_once_and_in_order():
     answer = answer_of("<think>A</think><think>B</think>C<|im_end|>")
     assert answer.cuts == ("<think>", "special tokens")
+
+
+def test_the_most_layers_may_be_around_an_answer_and_one_more_may_not():
+    layer = "USER: which? ASSISTANT: "
+    assert answer_of(MOST_LAYERS * layer + "C").text == "C"
+    assert answer_of((MOST_LAYERS + 1) * layer + "C").is_endless
 
 
 def test_an_answer_of_endless_layers_is_none():

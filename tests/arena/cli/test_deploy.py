@@ -214,11 +214,20 @@ def test_a_name_is_checked_before_anything_is_asked(name):
     assert done.code == 2 and "Write USER/NAME, as in ada/arena" in done.err
 
 
-def test_another_app_in_the_space_is_left_alone(hub):
-    hub.spaces["ada/arena"] = Space(files={"app.py": b"another"})
+@pytest.mark.parametrize("name", ["app.py", "Dockerfile", "index.html"])
+def test_another_app_in_the_space_is_left_alone(name, hub):
+    hub.spaces["ada/arena"] = Space(files={name: b"another"})
     with pytest.raises(deploy.DeployError, match="ada/arena has another app"):
         write(hub)
-    assert hub.spaces["ada/arena"].files == {"app.py": b"another"} and hub.private is None
+    assert hub.spaces["ada/arena"].files == {name: b"another"} and hub.private is None
+
+
+@pytest.mark.parametrize("matter", ["sdk: [gradio", "- gradio", "sdk: gradio: x"])
+def test_front_matter_that_is_no_record_is_named(matter, tmp_path, monkeypatch):
+    (tmp_path / "README.md").write_text(f"---\n{matter}\n---\nStereoscope")
+    monkeypatch.setattr(deploy, "ROOT", tmp_path)
+    with pytest.raises(deploy.DeployError, match="has no readable front matter"):
+        list(deploy.deploy("ada/arena"))
 
 
 def test_a_public_dataset_is_refused_before_the_space_is_made(hub):

@@ -10,6 +10,7 @@ import pytest
 from arena.io.tables import read_records
 from scoring.benchmarks.hidden import HiddenReport, report_of
 from scoring.benchmarks.spec_benchmark import spec_benchmark
+from scoring.benchmarks.submission import printable
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.opening import open_joined_file
 from scoring.registry import BENCHMARKS, benchmark_of
@@ -193,6 +194,10 @@ def test_right_answers_of_ones_own_score_nothing(library, tmp_path, monkeypatch)
     own = [row(id, answer=answer) for id, answer in ((3, "B"), (1005, "Nobody knows"))]
     opened, made = report(library, table_file(tmp_path / "m.tsv", own), "mmbench")
     assert opened.problems == () and benchmark_of(made).headline(made) is None
+
+
+def test_a_text_keeps_its_line_breaks_and_tabs_and_no_other_control_character():
+    assert printable("a\rb\r\nc\nd\te\0f\x7f") == "a\nb\nc\nd\tef"
 
 
 def test_each_split_goes_its_own_way(library, tmp_path, monkeypatch):

@@ -15,12 +15,21 @@ from scoring.multiple_choice.extract import (
     extract,
     extract_with_judge,
     language,
+    letter_request,
     prompt_digest,
     random_letter,
     read_reply,
 )
 from scoring.multiple_choice.strict import ENDS
-from scoring.multiple_choice.types import NONE, PROTOCOL_WORDS, ChoiceQuestion, Clue, Decision, Rule
+from scoring.multiple_choice.types import (
+    LETTERS,
+    NONE,
+    PROTOCOL_WORDS,
+    ChoiceQuestion,
+    Clue,
+    Decision,
+    Rule,
+)
 
 ANIMALS = {"A": "dog", "B": "cat", "C": "bird", "D": "fish"}
 NINE = dict(zip("ABCDEFGHI", "dog cat bird fish horse sheep cow bear zebra".split(), strict=True))
@@ -476,6 +485,12 @@ def test_the_judges_reply_is_one_letter(text, letter):
 
 def test_a_filtered_reply_is_none():
     assert read_reply("B", ANIMALS, "content_filter") is None
+
+
+def test_a_schema_names_each_letter_once_also_with_an_option_x():
+    question = ChoiceQuestion(1, "Which?", dict.fromkeys(LETTERS, "a cat"), "A", "", "", "")
+    schema = json.loads(letter_request(question, "a cat", True, SPEC).schema)
+    assert schema["properties"]["choice"]["enum"] == [*LETTERS]
 
 
 def test_the_paper_prompt_is_whole_and_the_chinese_one_is_ours(data):

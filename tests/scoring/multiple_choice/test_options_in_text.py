@@ -30,6 +30,7 @@ TEXTS = ("left", "right", "front", "back")
         ("Where does plan A. lead, and plan B. too?", ""),
         ("Where?\nA. left\nC. right", ""),
         ("Where?\nA.\nB. right", ""),
+        ("Where?\nA. left\nB. right\nC.\nD. back", ""),
         ("Options: see A. and B. below", ""),
         ("Is it a cat? Options: yes or no", ""),
         ("Options: A. left", ""),

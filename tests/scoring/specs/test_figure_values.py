@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from scoring.intervals import Ends
 from scoring.registry import SPECS
 from scoring.specs.derived import Derived, cell_members, cell_text
 from scoring.specs.figure_values import cluster_codes, figure_line
@@ -260,6 +261,30 @@ def test_rows_on_one_picture_widen_an_interval():
     pictures = [str(place // 2) for place in range(80)]
     shared = figure_line("x", toy(scores, reads, truths, pictures), figures(x={"f1": "Yes"}))
     assert shared.high - shared.low > 1.2 * (alone.high - alone.low)
+
+
+@pytest.mark.parametrize("form", [{"mean": "rows"}, {"mean_of": "part"}, {"sum": "base"}])
+def test_scores_that_happen_to_be_0_and_1_are_no_shares(form):
+    def line(last):
+        cells = {"part": ["a", "b"] * 6}
+        rows = toy([1.0] * 11 + [last], cells=cells, ends=Ends(-1.0, 1.0))
+        return figure_line("x", rows, figures(base="mean", x=form))
+
+    assert line(1.0).low == pytest.approx(line(0.999).low, abs=1.0)
+    assert line(1.0).high == pytest.approx(line(0.999).high, abs=1.0)
+
+
+def test_marks_that_all_happen_to_be_1_are_no_shares():
+    rows = toy([0.5] * 12, marks=np.ones((12, 1)), mark_ends=Ends(0.0, 2.0))
+    line = figure_line("x", rows, figures(x={"mark": 1}))
+    assert line.low < line.mean < line.high and line.mean == 1.0
+
+
+def test_a_ratios_interval_counts_rows_whose_first_mark_is_0():
+    marks = np.array([[0.0, 10.0], [5.0, 5.0]] * 10)
+    rows = toy([0.0] * len(marks), marks=marks, mark_ends=Ends(0.0, 10.0))
+    line = figure_line("x", rows, figures(x={"ratio": "marks"}))
+    assert line.mean == 300.0 and line.low < 300.0 < line.high
 
 
 def test_rows_with_a_code_in_common_are_one_cluster():
