@@ -167,6 +167,11 @@ _BEHIND_NUMBER = re.compile(
     re.IGNORECASE,
 )
 """The text after a number: a percent sign, the maximum, another number, or a unit."""
+_OR_NUMBER = re.compile(
+    rf"{_CLOSE}{{0,6}}[ \t]?(?:\bor\b|\bto\b|或|至|到)[ \t]?{_BESIDE}{{0,4}}{_NUMBER}",
+    re.IGNORECASE,
+)
+"""Another number after a maximum or a unit: "0.5/1 or 0.7/1"."""
 _RETRACTS = re.compile(
     r"[*_`\"'”’)\]}$|,]{0,6}[ \t]?(?:\?|(?:if|unless|means?|when|would|but|however|although|though|maybe|perhaps"
     r"|represents?|indicates?)\b|如果|但|表示)"
@@ -311,14 +316,17 @@ def _score_claim(text: str, match: re.Match[str], scale: Scale) -> _Claim[float]
     else:
         score = scale.score(number) if _allows_score(text, match, scale) else None
     end = tail.end() if tail else end
-    is_unsure = _RETRACTS.match(text, end) or _ANOTHER_SCORE.match(text, end)
+    is_unsure = (
+        match["vague"]
+        or _OR_NUMBER.match(text, end)
+        or _RETRACTS.match(text, end)
+        or _ANOTHER_SCORE.match(text, end)
+    )
     return _Claim(None if is_unsure else score, start, end)
 
 
 def _allows_score(text: str, match: re.Match[str], scale: Scale) -> bool:
-    """Whether the text before a number allows it to be an exact score of this scale."""
-    if match["vague"]:
-        return False
+    """Whether the text before a number allows it to be a score of this scale."""
     scale_text = match.groupdict().get("scale")
     highest = _LAST_NUMBER.search(scale_text) if scale_text else None
     if highest and _number_value(highest[1]) != scale.high:
