@@ -102,13 +102,15 @@ def _decodings(text: str) -> Iterator[str]:
     yield "".join(chr(ord(sign) - 0xE0000) for sign in _TAG_SIGNS.findall(text))
     yield html.unescape(text)
     yield unquote(text, errors="replace")
-    yield _ESCAPE.sub(lambda code: chr(int(code[1] or code[2], 16)), text)
+    unescaped = _ESCAPE.sub(lambda code: chr(int(code[1] or code[2], 16)), text)
+    # Joins pairs of surrogates: such an escape writes a character of more than 16 bits as two.
+    yield unescaped.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     for chunk in _BASE64.findall(text):
-        yield _printable_text(_from_base64(chunk))
+        yield _utf8_text(_from_base64(chunk))
     for chunk in _HEX.findall(text):
-        yield _printable_text(bytes.fromhex(_BETWEEN_BYTES.sub("", chunk)))
+        yield _utf8_text(bytes.fromhex(_BETWEEN_BYTES.sub("", chunk)))
     for chunk in _BINARY.findall(text):
-        yield _printable_text(bytes(int(octet, 2) for octet in _OCTETS.findall(chunk)))
+        yield _utf8_text(bytes(int(octet, 2) for octet in _OCTETS.findall(chunk)))
 
 
 def _from_base64(chunk: str) -> bytes:
@@ -120,10 +122,9 @@ def _from_base64(chunk: str) -> bytes:
         return b""
 
 
-def _printable_text(raw: bytes) -> str:
-    """The bytes as printable UTF-8; "" if they are not."""
+def _utf8_text(raw: bytes) -> str:
+    """The bytes as UTF-8; "" if they are not."""
     try:
-        text = raw.decode("utf-8")
+        return raw.decode("utf-8")
     except UnicodeDecodeError:
         return ""
-    return text if text.isprintable() or "\n" in text else ""
