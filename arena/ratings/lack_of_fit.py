@@ -77,7 +77,8 @@ def lack_of_fit(
     """
     surprises = _Surprises(fit, votes)
     codes = cluster_codes(votes, cluster)
-    if not surprises.circles or int(codes.max(initial=-1)) + 1 < LEAST_CLUSTERS:
+    clusters = len(np.unique(codes[surprises.is_counted]))
+    if not surprises.circles or clusters < LEAST_CLUSTERS:
         return None
     coin = np.random.default_rng(seed)
     by_chance = surprises.draw_chance(codes, ROUNDS, coin)
@@ -132,7 +133,8 @@ class _Surprises:
         # A difference that only the prior causes is no surprise.
         is_rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
         is_counted = fit.comparable[votes.a, votes.b] & is_rated[votes.a] & is_rated[votes.b]
-        self._is_counted = is_counted
+        self.is_counted = is_counted
+        """The mask of votes whose two models have a rating on one scale."""
         is_b_lower = votes.a > votes.b
         low = np.where(is_b_lower, votes.b, votes.a).astype(np.int64)
         high = np.where(is_b_lower, votes.a, votes.b)
@@ -165,7 +167,7 @@ class _Surprises:
         """Draws chance for the pairs; votes of a cluster, by `codes`, share their sign."""
         distances = []
         squares = np.zeros(len(self.of_pairs))
-        for block in self._draw_blocks(codes[self._is_counted], rounds, coin):
+        for block in self._draw_blocks(codes[self.is_counted], rounds, coin):
             distances.append(self.distance(block))
             squares += (block**2).sum(1)
         return _Chance(np.concatenate(distances), squares / rounds)
