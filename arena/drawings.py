@@ -237,6 +237,7 @@ def grid_drawing(
             y -= 15
     for row, (name, lines, row_cells) in enumerate(zip(rows, row_names, cells, strict=True)):
         row_top = top + _CELL_HEIGHT * row
+        # The first baseline of lines of 14 that are centred in the row.
         y = row_top + 29 - 7 * len(lines)
         for line in lines:
             marks.append(TextMark(left - 10, y, line, "end", size=12, title=name))
@@ -477,7 +478,8 @@ def lines_drawing(
             LineMark(_LINES_LEFT, y_of(tick), _LINES_RIGHT, y_of(tick)),
             _axis_text(_LINES_LEFT - 8, y_of(tick) + 4, f"{tick:.6g}", "end"),
         ]
-    for place in sorted({0, len(moments) // 2, len(moments) - 1} if moments else ()):
+    labelled = {0, len(moments) // 2, len(moments) - 1} if moments else set()
+    for place in sorted(labelled):
         anchor = _axis_anchor(place, len(moments))
         marks.append(
             _axis_text(_LINES_LEFT + step * place, _LINES_HEIGHT + 44, moments[place], anchor)

@@ -46,7 +46,10 @@ _UNSEEN_CATEGORIES = {"Cc", "Cf", "Co", "Cn"}
 
 
 def readings(text: str) -> Mapping[str, bool]:
-    """Every reading of a text, and whether it is hidden from a person who sees the text; diacritics are optional."""
+    """Every reading of a text, and whether it is hidden from a person who sees the text.
+
+    A reading without diacritics is not hidden.
+    """
     plain = _plain_text(text)
     is_hidden = dict.fromkeys((plain, without_diacritics(plain)), False)
     for other in _hidden_readings(text, plain, _MOST_LEVELS):

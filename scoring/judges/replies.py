@@ -39,7 +39,7 @@ class Scale:
             return None
         if out_of is not None and out_of != self.high:
             return None
-        return number + 0.0
+        return number + 0.0  # makes -0.0 a plain 0.0
 
     def _is_step(self, number: float) -> bool:
         if self.step is None:
@@ -300,6 +300,7 @@ def _score_claims_of_lines(text: str, scale: Scale) -> Iterator[_Claim[float]]:
     is_item = first["number"] == "1" and text.startswith((". ", ") "), claim.end)
     explanation = _EXPLANATION.match(text, claim.end)
     is_only = explanation and not is_item and signs[explanation[0].strip()] == 1
+    # A number that is retracted is an unreadable claim, so that no other claim counts.
     if is_only or _RETRACTS.match(text, claim.end):
         yield claim
 
@@ -444,6 +445,7 @@ def _letter_claims_of_lines(text: str, options: Mapping[str, str]) -> Iterator[_
         elif _BEHIND_LETTER_OF_LINE.match(text, end) or _option_with_text(text, match, options):
             line_starts.append(match)
         elif _TWO_LETTERS.match(text, end) and match.start() == 0:
+            # Two options make it unreadable.
             yield _letter_claim(text, match, options)
     if len({match["letter"] for match in line_starts}) != 1:
         return
@@ -495,8 +497,9 @@ def _has_next_option(text: str, match: re.Match[str], options: Mapping[str, str]
     if next_label is None or next_label["letter"] not in options:
         return False
     text_between = _plain_option(_JOINS.sub("", rest[: next_label.start()]))
-    is_share = not any(sign.isalpha() for sign in text_between)
-    return is_share or text_between == _plain_option(options.get(match["letter"], ""))
+    # Letters side by side, or each with a number such as its share ("A 50%, B 50%").
+    is_without_words = not any(sign.isalpha() for sign in text_between)
+    return is_without_words or text_between == _plain_option(options.get(match["letter"], ""))
 
 
 def _option_with_text(text: str, match: re.Match[str], options: Mapping[str, str]) -> str:
