@@ -156,7 +156,8 @@ def _pattern_model(pattern: int, models: Codes) -> int | None:
 def _shared_taste(cohort: VoterChoices, odds: Floats, taste: float, models: Codes) -> float:
     """Returns the decimal logarithm of the likelihood ratio of choices with a shared taste to those without.
 
-    It is at least 0. The shared taste is normal with deviation SHARED for each model, and integrated out around its mode (Laplace).
+    The shared taste is normal with deviation SHARED for each model, and integrated out around its mode (Laplace). A
+    ratio below 1 counts as 1.
     """
     place_a = np.searchsorted(models, cohort.a)
     place_b = np.searchsorted(models, cohort.b)
