@@ -407,6 +407,8 @@ _NEXT_LABEL = re.compile(r"[\s,;/|(]\(?(?P<letter>[A-Z])(?:[.):]|[ \t]\()")
 """A letter before the text of an option."""
 _JOINS = re.compile(r"[\s,;/|&]{0,4}(?:\b(?:or|and|vs\.?|versus))?[\s/|&]{0,4}\Z", re.IGNORECASE)
 """The text between two options."""
+_WORD_OF_NEXT = re.compile(rf"{_OPTION}\Z", re.IGNORECASE)
+"""The word before the next letter: "Option A: dog. Option B: cat"."""
 _WRONG_BEHIND = re.compile(
     rf"{_CLOSE}{{0,6}}[ \t]?[:(–—-]?[ \t]?(?:wrong|incorrect|false)\b", re.IGNORECASE
 )
@@ -496,10 +498,13 @@ def _has_next_option(text: str, match: re.Match[str], options: Mapping[str, str]
     next_label = _NEXT_LABEL.search(rest)
     if next_label is None or next_label["letter"] not in options:
         return False
-    text_between = _plain_option(_JOINS.sub("", rest[: next_label.start()]))
+    before_label = rest[: next_label.start()]
+    text_between = _plain_option(_JOINS.sub("", before_label))
     # Letters side by side, or each with a number such as its share ("A 50%, B 50%").
     is_without_words = not any(sign.isalpha() for sign in text_between)
-    return is_without_words or text_between == _plain_option(options.get(match["letter"], ""))
+    option = _plain_option(options.get(match["letter"], ""))
+    without_word = _plain_option(_JOINS.sub("", _WORD_OF_NEXT.sub("", before_label)))
+    return is_without_words or (bool(option) and option in (text_between, without_word))
 
 
 def _option_with_text(text: str, match: re.Match[str], options: Mapping[str, str]) -> str:

@@ -551,3 +551,16 @@ def test_doubt_about_a_score_counts_before_and_after_its_maximum_and_unit(reply)
 def test_a_number_after_a_score_with_its_maximum_may_explain_it():
     assert read_score("Score: 0.5/1 - 2 of 4 animals are named.", SCORE) == 0.5
     assert read_score("Score: 0.5/1, or half of the points.", SCORE) == 0.5
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Option A: dog. Option B: cat.",
+        "Option A: dog\tOption B: cat",
+        "A. dog, or option B. cat",
+        "选项A：dog 选项B：cat",
+    ],
+)
+def test_options_that_are_listed_on_one_line_with_the_word_are_no_choice(reply):
+    assert read_letter(reply, ANIMALS) is None
