@@ -29,7 +29,7 @@ _LEET_L = str.maketrans("0134579@$!", "oleastgasl")
 """Digits and signs that stand for letters; 1 and ! for i, or for l."""
 _LEET_SIGN = re.compile(r"[0134579@$!]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
-_HEX = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,]?){12,}")
+_HEX = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,-]{0,2}){12,}")
 _BINARY = re.compile(r"(?:[01]{8}[\s,]*){12,}")
 _TAG_SIGNS = re.compile(r"[\U000e0020-\U000e007e]")
 """Invisible characters, each 0xE0000 above the ASCII character that it stands for."""
@@ -39,7 +39,7 @@ _SPACED_LETTERS = re.compile(r"(?<!\w)\w(?:[\s.\-_*·/]{1,3}\w){5,}(?!\w)")
 _BREAKS = re.compile(r"\r\n|[\r\v\f\x85\u2028\u2029]")
 _BLANKS = re.compile(r"[^\S\n]+")
 _NO_LETTERS = re.compile(r"[\W_]")
-_BETWEEN_BYTES = re.compile(r"0x|\\x|[\s:,]")
+_BETWEEN_BYTES = re.compile(r"0x|\\x|[\s:,-]")
 _OCTETS = re.compile(r"[01]{8}")
 _UNSEEN_CATEGORIES = {"Cc", "Cf", "Co", "Cn"}
 """Unicode's categories of characters that aren't shown."""
