@@ -245,7 +245,8 @@ def stop_reason(
     votes = int(counted.sum())
     if votes >= stop.votes:
         return f"it has {votes:,} of {stop.votes:,} votes"
-    if bool((counted >= layout.wanted).all()):
+    # Nothing is wanted while the models have no item in common, as between two files of answers.
+    if layout.wanted.any() and bool((counted >= layout.wanted).all()):
         return "every tuple has all its votes"
     if last_look is None:
         return ""
