@@ -153,29 +153,42 @@ def _within(name: Iterable[str], letters: int) -> str:
     """Returns the first letters that fit; wide letters, such as Chinese ones, count twice."""
     fitting = []
     for letter in name:
-        letters -= 2 if east_asian_width(letter) in ("W", "F") else 1
+        letters -= _width(letter)
         if letters < 0:
             break
         fitting.append(letter)
     return "".join(fitting)
 
 
+def _width(text: str) -> int:
+    """Returns the width of a text in narrow letters; wide letters, such as Chinese ones, count twice."""
+    return sum(2 if east_asian_width(letter) in ("W", "F") else 1 for letter in text)
+
+
+def _pieces(text: str, letters: int) -> Iterator[str]:
+    """Yields a text without blanks in pieces of at most this many letters."""
+    while text:
+        piece = _within(text, letters) or text[0]
+        yield piece
+        text = text[len(piece) :]
+
+
 def wrapped(name: str, letters: int, lines: int) -> list[str]:
-    """Returns a name in short lines, broken after hyphens and blanks where possible."""
+    """Returns a name in short lines, broken after blanks, hyphens, underscores and slashes where possible."""
     broken = [""]
     for part in _AFTER_JOINTS.split(shortened(name, letters * lines)):
-        if len(broken[-1]) + len(part.rstrip()) <= letters:
+        if _width(broken[-1]) + _width(part.rstrip()) <= letters:
             broken[-1] += part
         else:
-            broken += [part[start : start + letters] for start in range(0, len(part), letters)]
+            broken += _pieces(part, letters)
     broken = [line.strip() for line in broken if line.strip()]
     if len(broken) <= lines:
         return broken
-    return [*broken[: lines - 1], f"{broken[lines - 1][: letters - 1]}…"]
+    return [*broken[: lines - 1], f"{_within(broken[lines - 1], letters - 1)}…"]
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Returns round numbers within a range, at most `most`."""
+    """Returns evenly spaced round numbers within a range, with at most `most` steps between them."""
     rough = max(high - low, 1e-9) / most
     base = 10 ** floor(log10(rough))
     step = next(base * factor for factor in (1, 2, 5, 10) if base * factor >= rough)
@@ -213,7 +226,7 @@ def grid_drawing(
     """Lays out a heat map with numbers in its cells and horizontal names."""
     column_names = [wrapped(name, _COLUMN_LETTERS, _COLUMN_LINES) for name in columns]
     row_names = [wrapped(name, _ROW_LETTERS, _ROW_LINES) for name in rows]
-    left = 16 + 7 * max((len(line) for lines in row_names for line in lines), default=0)
+    left = 16 + 7 * max((_width(line) for lines in row_names for line in lines), default=0)
     top = 16 * max(map(len, column_names), default=1) + 8
     marks: list[Mark] = []
     for column, (name, lines) in enumerate(zip(columns, column_names, strict=True)):
@@ -224,6 +237,7 @@ def grid_drawing(
             y -= 15
     for row, (name, lines, row_cells) in enumerate(zip(rows, row_names, cells, strict=True)):
         row_top = top + _CELL_HEIGHT * row
+        # The first baseline of lines of 14 that are centred in the row.
         y = row_top + 29 - 7 * len(lines)
         for line in lines:
             marks.append(TextMark(left - 10, y, line, "end", size=12, title=name))
@@ -464,7 +478,8 @@ def lines_drawing(
             LineMark(_LINES_LEFT, y_of(tick), _LINES_RIGHT, y_of(tick)),
             _axis_text(_LINES_LEFT - 8, y_of(tick) + 4, f"{tick:.6g}", "end"),
         ]
-    for place in sorted({0, len(moments) // 2, len(moments) - 1} if moments else ()):
+    labelled = {0, len(moments) // 2, len(moments) - 1} if moments else set()
+    for place in sorted(labelled):
         anchor = _axis_anchor(place, len(moments))
         marks.append(
             _axis_text(_LINES_LEFT + step * place, _LINES_HEIGHT + 44, moments[place], anchor)

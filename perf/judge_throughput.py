@@ -7,7 +7,7 @@ httpx, one call after another over one connection, as in the authors' script; it
 time of all is extrapolated. Memory is the growth of this process's resident set from the moment that openai is loaded
 to its peak during the calls; the target is less than 100 MB.
 
-Then the file is scored by a server without latency of whose calls 30% go wrong: refused with and without a time to
+Then the file is scored by a server without latency, where 30% of the calls go wrong: refused with and without a time to
 wait, failed, cut off, or hanging until they are given up. The targets are 30 s and 1.6 calls a grade.
 """
 
@@ -60,7 +60,16 @@ FAULTS_TARGET = 30.0
 """Seconds."""
 CALLS_TARGET = 1.6
 """Calls a grade."""
-SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, 0, None)
+SPEC = JudgeSpec(
+    model="test-judge",
+    temperature=True,
+    tokens="max_tokens",
+    samples=True,
+    seed=True,
+    json_schema=False,
+    reasoning_tokens=0,
+    price=None,
+)
 
 
 @contextmanager
@@ -115,7 +124,7 @@ class Memory:
 
     @property
     def growth(self) -> float:
-        """In MB."""
+        """The growth in MB."""
         return max(0, self.peak - self.start) / 1e6
 
 
@@ -190,14 +199,14 @@ def main() -> int:
         f"30% faults        {faulty:.1f} s  (target: at most {FAULTS_TARGET:g} s; {faultless:.1f} s without)"
     )
     print(f"calls a grade     {calls_a_grade:.2f}  (target: at most {CALLS_TARGET:g})")
-    is_missed = (
+    misses = (
         ratio > TARGET,
         cached_seconds >= CACHED_TARGET,
         memory.growth >= MEMORY_TARGET,
         faulty > FAULTS_TARGET,
         calls_a_grade > CALLS_TARGET,
     )
-    return int(any(is_missed))
+    return int(any(misses))
 
 
 if __name__ == "__main__":

@@ -55,8 +55,10 @@ class Bar(NamedTuple):
 
     title: str
     ours: str
+    """Our task, by its name in `rating_sides`."""
     peer: str
     theirs: str
+    """The peer's task."""
     least: float | None
     """The target: how many times as fast as the peer's task ours should be; None without a target."""
 
@@ -101,7 +103,9 @@ class Run(NamedTuple):
 
     seconds: float
     processor: float
+    """Seconds of CPU time."""
     megabytes: float
+    """The growth of the process's peak memory."""
     ratings: dict[str, float] | None
 
 

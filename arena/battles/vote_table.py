@@ -21,8 +21,8 @@ from sqlalchemy import Connection, Select, case, func, select
 from arena.battles.choices import publish_votes
 from arena.battles.tables import BATTLE, IS_FINAL, NO_SEAT
 from arena.database import Database, counter
-from arena.items.alike import Alike, items_with_pictures
-from arena.items.store import ITEM
+from arena.items.alike import Alike, alike_items, items_with_pictures
+from arena.items.store import BANK_VERSION, ITEM
 from arena.ratings.votes import integer_array
 from arena.types import Outside
 
@@ -114,6 +114,8 @@ class VoteTable:
         self.checks = TableChecks()
         self._edition = 0
         self._forgotten = 0
+        self._bank = 0
+        """The version of the bank at the last reading."""
         self._start_anew()
 
     def read(self) -> FinalVotes:
@@ -161,9 +163,14 @@ class VoteTable:
         self._frame = pd.DataFrame(self._columns)
 
     def _read_new_votes(self, connection: Connection) -> None:
-        """Appends the votes after the last one; reads all of them anew if voters were erased meanwhile."""
+        """Appends the votes after the last one; reads all of them anew if voters were erased, or items got other
+        pictures meanwhile.
+        """
         forgotten = counter(connection, FORGOTTEN)
-        if forgotten != self._forgotten:
+        bank = counter(connection, BANK_VERSION)
+        has_other_pictures = bank != self._bank and self._items.have_other_pictures(connection)
+        self._bank = bank
+        if forgotten != self._forgotten or has_other_pictures:
             self._start_anew()
             self._forgotten = forgotten
         rows = whole_numbers(connection, _VOTES.where(BATTLE.c.final_number > self._last_number))
@@ -218,7 +225,7 @@ def rows_of(votes: pd.DataFrame, mask: npt.NDArray[np.bool_]) -> pd.DataFrame:
 
 
 class _Items:
-    """The items' constant values that votes take over, as arrays by the item's id."""
+    """The items' values that votes take over, as arrays by the item's id; all are constant but pictures."""
 
     def __init__(self) -> None:
         self.source = np.zeros(1, np.int64)
@@ -226,6 +233,12 @@ class _Items:
         self.family = np.zeros(1, np.int64)
         self.picture = np.zeros(1, np.int64)
         self._alike = Alike()
+
+    def have_other_pictures(self, connection: Connection) -> bool:
+        """Returns whether a known item is alike to others than before: an import may add a picture that it lacked."""
+        known = len(self.picture)
+        codes = alike_items(connection) if known > 1 else {}
+        return any(item < known and self.picture[item] != code for item, code in codes.items())
 
     def read_missing(self, connection: Connection, items: npt.NDArray[np.int64]) -> None:
         """Reads new items if any of these is not known yet."""

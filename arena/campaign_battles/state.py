@@ -85,7 +85,7 @@ class CampaignState:
 
     @property
     def left_out(self) -> frozenset[int]:
-        """The seats that hold nothing."""
+        """The seats that hold nothing; their tuples go to others."""
         return self.collected.left_out
 
     @property
@@ -94,7 +94,7 @@ class CampaignState:
         return time.monotonic() - self.read_at > seconds
 
     def hold(self, place: tuple[int, int]) -> None:
-        """Counts one more voter for a tuple."""
+        """Counts one more voter for a tuple; `place` is its row and column (`Layout.place`)."""
         self.served.votes[place] += 1
         self.served.lacks_votes[place] = self.served.votes[place] < self.layout.wanted[place]
 
@@ -170,6 +170,7 @@ class CampaignStates:
         if _is_look_due(int(collected.counted.sum()), confirmations, before):
             if self._flags:
                 self._flags.look()
+            # Once more, without the voters who were flagged just now.
             with self._database.read() as connection:
                 collected = collect_votes(connection, campaign, layout)
                 votes = counted_votes(connection, campaign, layout, collected.uncounted)
@@ -244,7 +245,8 @@ def stop_reason(
     votes = int(counted.sum())
     if votes >= stop.votes:
         return f"it has {votes:,} of {stop.votes:,} votes"
-    if bool((counted >= layout.wanted).all()):
+    # Nothing is wanted while the models have no item in common, as between two files of answers.
+    if layout.wanted.any() and bool((counted >= layout.wanted).all()):
         return "every tuple has all its votes"
     if last_look is None:
         return ""

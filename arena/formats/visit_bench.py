@@ -11,8 +11,8 @@ _COLUMNS = ("image_url", "instruction", "A", "B", "A_model", "B_model", *_CHOSEN
 
 
 def _vote(row: Row) -> Vote:
-    chosen = [cells.flag(row, column) for column in _CHOSEN.values()]
-    if sorted(map(bool, chosen)) != [False, True]:
+    are_chosen = [bool(cells.flag(row, column)) for column in _CHOSEN.values()]
+    if sum(are_chosen) != 1:
         columns = " and ".join(_CHOSEN.values())
         both = " and ".join(cells.quoted(row.get(column)) for column in _CHOSEN.values())
         problem = (
@@ -25,7 +25,7 @@ def _vote(row: Row) -> Vote:
     return Vote(
         model_a=cells.name(row, "A_model"),
         model_b=cells.name(row, "B_model"),
-        winner="a" if chosen[0] else "b",
+        winner="a" if are_chosen[0] else "b",
         item=cells.item_of(instruction, images),
         images=len(images) or None,
         picture=cells.picture_of(instruction, images),

@@ -45,6 +45,7 @@ _MOST = 500.0
 SHARED = 0.7
 """The standard deviation, in log odds, of a taste for each model that guests of one network or day may share."""
 _NEWTON = 10
+"""The steps of Newton's method to the mode of a shared taste."""
 _PASSES = 4
 """The most passes over all cohorts; each pass leaves out the voters flagged before, who may hide others."""
 
@@ -93,6 +94,7 @@ def cohort_flags(
             for cohort in cohorts
             for flag in _flags(left, is_fitted, places, cohort, fit, taste)
         ]
+        # Reversed, so that of a voter's several flags the first cohort's stays.
         flags |= {flag.voter: flag for flag in reversed(new_flags)}
         if not new_flags:
             break
@@ -154,7 +156,8 @@ def _pattern_model(pattern: int, models: Codes) -> int | None:
 def _shared_taste(cohort: VoterChoices, odds: Floats, taste: float, models: Codes) -> float:
     """Returns the decimal logarithm of the likelihood ratio of choices with a shared taste to those without.
 
-    The shared taste is normal with deviation SHARED for each model, and integrated out around its mode (Laplace).
+    The shared taste is normal with deviation SHARED for each model, and integrated out around its mode (Laplace). A
+    ratio below 1 counts as 1.
     """
     place_a = np.searchsorted(models, cohort.a)
     place_b = np.searchsorted(models, cohort.b)

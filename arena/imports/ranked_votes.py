@@ -101,8 +101,8 @@ def _reasons(battles: Battles, with_names: bool, models: set[str]) -> Iterator[s
 
     An answer that names its model reveals nothing to a person who saw the names, or to a judge model.
     """
-    # a name of letters alone may be an ordinary word
-    names = sorted(name for name in models if not name.isalpha())
+    # a name of letters alone may be an ordinary word, and one without letters a number
+    names = sorted(name for name in models if _has_letters_and_others(name))
     votes = zip(
         battles.model_a, battles.model_b, battles.blind, battles.judge, battles.rows, strict=True
     )
@@ -118,6 +118,10 @@ def _reasons(battles: Battles, with_names: bool, models: set[str]) -> Iterator[s
             yield _NAMES_ITSELF
         else:
             yield None
+
+
+def _has_letters_and_others(name: str) -> bool:
+    return any(sign.isalpha() for sign in name) and not name.isalpha()
 
 
 def _names_a_model(answers: Iterable[str], names: Sequence[str]) -> bool:

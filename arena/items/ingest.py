@@ -134,7 +134,7 @@ class Ingest:
     def withdraw(self, file: str, model: str | None = None) -> int:
         """Takes a predictions file's answers out of sampling; returns their number.
 
-        Raises IngestError for no or two files.
+        Raises IngestError if no model, or more than one, has a file of this name in use.
         """
         with self._database.write() as connection:
             query = select(PREDICTIONS.c.id, MODEL.c.name).join(
@@ -168,7 +168,7 @@ class Ingest:
         return withdrawn_answers
 
     def rename(self, model: str, display: str) -> None:
-        """Shows a model under another name. Raises IngestError for a bad or taken one, or an unknown model."""
+        """Shows a model under another name. Raises IngestError for a bad or taken name, or an unknown model."""
         display = display.strip()
         if not display:
             raise IngestError("The new name is empty. Give the model a name.")
@@ -368,7 +368,7 @@ def _add_answers(
                     "cut": item_id in cut,
                 }
             )
-        elif known[item_id, model_id] in (text, whole):
+        elif known[item_id, model_id] in (text, whole):  # earlier versions stored the whole
             changes.answers_known += 1
         else:
             is_predictions = predictions_id is not None
@@ -398,9 +398,10 @@ def _other_answer_error(
         return IngestError(
             f"The rows have two different answers from {name!r} to {item_text}. Keep one."
         )
-    other_way = "put the earlier answer into the file, or leave the item out"
     if is_predictions:
         other_way = "choose another --model"
+    else:
+        other_way = "put the earlier answer into the file, or leave the item out"
     if earlier.file:
         advice = (
             f"Withdraw the earlier file first (`items withdraw {earlier.file}`), or {other_way}"

@@ -23,7 +23,9 @@ from arena.leaderboard.statistics import FamilyRatings, History, Statistics
 
 
 class Version(NamedTuple):
-    """Versions that a board's counts depend on, beside new votes; an erased voter makes another edition."""
+    """Versions that a board's counts depend on, beside new votes; an erased voter, or an item's new picture, makes
+    another edition.
+    """
 
     edition: int
     """The edition of the vote table."""

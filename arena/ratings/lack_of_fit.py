@@ -42,7 +42,7 @@ class LackOfFit(NamedTuple):
     p: float
     """The probability of differences this large if Bradley-Terry were true."""
     winner: int
-    """The model of the most surprising pair that won more than expected, by code."""
+    """The code of the model, of the most surprising pair, that won more than expected."""
     loser: int
     won: float
     """The winner's share of the pair's wins; a tie is half a win."""
@@ -77,7 +77,8 @@ def lack_of_fit(
     """
     surprises = _Surprises(fit, votes)
     codes = cluster_codes(votes, cluster)
-    if not surprises.circles or int(codes.max(initial=-1)) + 1 < LEAST_CLUSTERS:
+    clusters = len(np.unique(codes[surprises.is_counted]))
+    if not surprises.circles or clusters < LEAST_CLUSTERS:
         return None
     coin = np.random.default_rng(seed)
     by_chance = surprises.draw_chance(codes, ROUNDS, coin)
@@ -99,9 +100,9 @@ def lack_of_fit(
     pair = int(size.argmax())
     low = int(surprises.low[pair])
     high = int(surprises.high[pair])
-    has_low_surprised = surprises.of_pairs[pair] > 0
-    winner = low if has_low_surprised else high
-    loser = high if has_low_surprised else low
+    has_low_won_more = surprises.of_pairs[pair] > 0
+    winner = low if has_low_won_more else high
+    loser = high if has_low_won_more else low
     pair_votes = float(surprises.votes[pair])
     expected = float(fit.chances[winner, loser])
     return LackOfFit(
@@ -132,7 +133,8 @@ class _Surprises:
         # A difference that only the prior causes is no surprise.
         is_rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
         is_counted = fit.comparable[votes.a, votes.b] & is_rated[votes.a] & is_rated[votes.b]
-        self._is_counted = is_counted
+        self.is_counted = is_counted
+        """The mask of votes whose two models have a rating on one scale."""
         is_b_lower = votes.a > votes.b
         low = np.where(is_b_lower, votes.b, votes.a).astype(np.int64)
         high = np.where(is_b_lower, votes.a, votes.b)
@@ -159,13 +161,13 @@ class _Surprises:
 
         Surprises are those of `of_pairs`, or pairs x rounds for a distance by round.
         """
-        return (of_pairs.T**2 @ (1 / self.votes)).T
+        return of_pairs.T**2 @ (1 / self.votes)
 
     def draw_chance(self, codes: Codes, rounds: int, coin: np.random.Generator) -> _Chance:
         """Draws chance for the pairs; votes of a cluster, by `codes`, share their sign."""
         distances = []
         squares = np.zeros(len(self.of_pairs))
-        for block in self._draw_blocks(codes[self._is_counted], rounds, coin):
+        for block in self._draw_blocks(codes[self.is_counted], rounds, coin):
             distances.append(self.distance(block))
             squares += (block**2).sum(1)
         return _Chance(np.concatenate(distances), squares / rounds)
@@ -190,7 +192,7 @@ class _Surprises:
             yield self._beyond_fit(by_cluster @ signs)
 
     def _without_own_pull(self, codes: Codes, clusters: int) -> Floats:
-        """Returns the votes' surprises, to first order, at a fit that their own cluster did not pull towards itself."""
+        """Returns each vote's surprise at a fit without the votes of its cluster, to first order."""
         models = len(self._fit.strengths)
         cells = clusters * models
         # The cells of clusters x models that hold each vote's two models.

@@ -22,17 +22,18 @@ NEARLY_NORMAL = 2000.0
 
 
 def sets_around(ranks: Codes, sets: Bounds) -> Bounds:
-    """Widens rank sets to include ranks, which count only models with intervals above."""
+    """Widens rank sets to include the board's ranks, which follow another rule: they compare intervals."""
     return Bounds(low=np.minimum(ranks, sets.low), high=np.maximum(ranks, sets.high))
 
 
 def rank_sets(fit: Strengths, intervals: Intervals, among: np.ndarray | None = None) -> Bounds:
-    """Returns the first and last possible place of each model among comparable ones; NaN without a number.
+    """Returns the first and last possible place of each model among comparable ones; NaN for a model without a rating.
 
-    `among`: the mask of models that take part.
+    `among`: the mask of models that take part; the others have NaN too.
     """
-    numbered = ~np.isnan(fit.ratings) & (True if among is None else among)
-    rivals = fit.comparable & numbered[:, None] & numbered[None, :]
+    takes_part = ~np.isnan(fit.ratings) & (True if among is None else among)
+    rivals = fit.comparable & takes_part[:, None] & takes_part[None, :]
+    # The number of models that a model is compared with, itself included.
     members = rivals.sum(1)
     reach = np.zeros(len(members))
     for number in np.unique(members[members > 1]).tolist():
@@ -46,8 +47,8 @@ def rank_sets(fit: Strengths, intervals: Intervals, among: np.ndarray | None = N
     pair_reach = np.maximum(reach[:, None], reach[None, :])
     above = (gap > 0) & (gap > pair_reach * np.sqrt(variance)) & rivals
     return Bounds(
-        low=np.where(numbered, 1.0 + above.sum(0), np.nan),
-        high=np.where(numbered, members - above.sum(1), np.nan).astype(np.float64),
+        low=np.where(takes_part, 1.0 + above.sum(0), np.nan),
+        high=np.where(takes_part, members - above.sum(1), np.nan).astype(np.float64),
     )
 
 
@@ -89,5 +90,6 @@ def _student_reach(freedom: Floats, normal: float) -> Floats:
     student_freedom = np.where(has_student, freedom, NEARLY_NORMAL)
     tail = 1 - NormalDist().cdf(normal)
     student = -stdtrit(student_freedom, tail)
+    # It takes numbers of clusters, which are one more.
     interval_student = student_quantile(student_freedom + 1)
     return np.where(has_student, NORMAL_QUANTILE * student / interval_student, normal)

@@ -31,7 +31,7 @@ class Job:
     owner: str
     benchmark: str
     benchmark_name: str
-    """The benchmark's name; that of a user's own benchmark or of hidden answers is known from the report alone."""
+    """The benchmark's name; for a user's own benchmark or hidden answers the report's, since their key is shared."""
     protocol: str
     title: str
     file: str

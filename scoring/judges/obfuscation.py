@@ -29,7 +29,7 @@ _LEET_L = str.maketrans("0134579@$!", "oleastgasl")
 """Digits and signs that stand for letters; 1 and ! for i, or for l."""
 _LEET_SIGN = re.compile(r"[0134579@$!]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
-_HEX = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,]?){12,}")
+_HEX = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,-]{0,2}){12,}")
 _BINARY = re.compile(r"(?:[01]{8}[\s,]*){12,}")
 _TAG_SIGNS = re.compile(r"[\U000e0020-\U000e007e]")
 """Invisible characters, each 0xE0000 above the ASCII character that it stands for."""
@@ -39,14 +39,17 @@ _SPACED_LETTERS = re.compile(r"(?<!\w)\w(?:[\s.\-_*·/]{1,3}\w){5,}(?!\w)")
 _BREAKS = re.compile(r"\r\n|[\r\v\f\x85\u2028\u2029]")
 _BLANKS = re.compile(r"[^\S\n]+")
 _NO_LETTERS = re.compile(r"[\W_]")
-_BETWEEN_BYTES = re.compile(r"0x|\\x|[\s:,]")
+_BETWEEN_BYTES = re.compile(r"0x|\\x|[\s:,-]")
 _OCTETS = re.compile(r"[01]{8}")
 _UNSEEN_CATEGORIES = {"Cc", "Cf", "Co", "Cn"}
 """Unicode's categories of characters that aren't shown."""
 
 
 def readings(text: str) -> Mapping[str, bool]:
-    """Every reading of a text, and whether it is hidden from a person who sees the text; diacritics are optional."""
+    """Every reading of a text, and whether it is hidden from a person who sees the text.
+
+    A reading without diacritics is not hidden.
+    """
     plain = _plain_text(text)
     is_hidden = dict.fromkeys((plain, without_diacritics(plain)), False)
     for other in _hidden_readings(text, plain, _MOST_LEVELS):
@@ -102,13 +105,15 @@ def _decodings(text: str) -> Iterator[str]:
     yield "".join(chr(ord(sign) - 0xE0000) for sign in _TAG_SIGNS.findall(text))
     yield html.unescape(text)
     yield unquote(text, errors="replace")
-    yield _ESCAPE.sub(lambda code: chr(int(code[1] or code[2], 16)), text)
+    unescaped = _ESCAPE.sub(lambda code: chr(int(code[1] or code[2], 16)), text)
+    # Joins pairs of surrogates: such an escape writes a character of more than 16 bits as two.
+    yield unescaped.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     for chunk in _BASE64.findall(text):
-        yield _printable_text(_from_base64(chunk))
+        yield _utf8_text(_from_base64(chunk))
     for chunk in _HEX.findall(text):
-        yield _printable_text(bytes.fromhex(_BETWEEN_BYTES.sub("", chunk)))
+        yield _utf8_text(bytes.fromhex(_BETWEEN_BYTES.sub("", chunk)))
     for chunk in _BINARY.findall(text):
-        yield _printable_text(bytes(int(octet, 2) for octet in _OCTETS.findall(chunk)))
+        yield _utf8_text(bytes(int(octet, 2) for octet in _OCTETS.findall(chunk)))
 
 
 def _from_base64(chunk: str) -> bytes:
@@ -120,10 +125,9 @@ def _from_base64(chunk: str) -> bytes:
         return b""
 
 
-def _printable_text(raw: bytes) -> str:
-    """The bytes as printable UTF-8; "" if they are not."""
+def _utf8_text(raw: bytes) -> str:
+    """The bytes as UTF-8; "" if they are not."""
     try:
-        text = raw.decode("utf-8")
+        return raw.decode("utf-8")
     except UnicodeDecodeError:
         return ""
-    return text if text.isprintable() or "\n" in text else ""

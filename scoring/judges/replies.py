@@ -39,7 +39,7 @@ class Scale:
             return None
         if out_of is not None and out_of != self.high:
             return None
-        return number + 0.0
+        return number + 0.0  # makes -0.0 a plain 0.0
 
     def _is_step(self, number: float) -> bool:
         if self.step is None:
@@ -167,6 +167,11 @@ _BEHIND_NUMBER = re.compile(
     re.IGNORECASE,
 )
 """The text after a number: a percent sign, the maximum, another number, or a unit."""
+_OR_NUMBER = re.compile(
+    rf"{_CLOSE}{{0,6}}[ \t]?(?:\bor\b|\bto\b|或|至|到)[ \t]?{_BESIDE}{{0,4}}{_NUMBER}",
+    re.IGNORECASE,
+)
+"""Another number after a maximum or a unit: "0.5/1 or 0.7/1"."""
 _RETRACTS = re.compile(
     r"[*_`\"'”’)\]}$|,]{0,6}[ \t]?(?:\?|(?:if|unless|means?|when|would|but|however|although|though|maybe|perhaps"
     r"|represents?|indicates?)\b|如果|但|表示)"
@@ -295,6 +300,7 @@ def _score_claims_of_lines(text: str, scale: Scale) -> Iterator[_Claim[float]]:
     is_item = first["number"] == "1" and text.startswith((". ", ") "), claim.end)
     explanation = _EXPLANATION.match(text, claim.end)
     is_only = explanation and not is_item and signs[explanation[0].strip()] == 1
+    # A number that is retracted is an unreadable claim, so that no other claim counts.
     if is_only or _RETRACTS.match(text, claim.end):
         yield claim
 
@@ -311,14 +317,17 @@ def _score_claim(text: str, match: re.Match[str], scale: Scale) -> _Claim[float]
     else:
         score = scale.score(number) if _allows_score(text, match, scale) else None
     end = tail.end() if tail else end
-    is_unsure = _RETRACTS.match(text, end) or _ANOTHER_SCORE.match(text, end)
+    is_unsure = (
+        match["vague"]
+        or _OR_NUMBER.match(text, end)
+        or _RETRACTS.match(text, end)
+        or _ANOTHER_SCORE.match(text, end)
+    )
     return _Claim(None if is_unsure else score, start, end)
 
 
 def _allows_score(text: str, match: re.Match[str], scale: Scale) -> bool:
-    """Whether the text before a number allows it to be an exact score of this scale."""
-    if match["vague"]:
-        return False
+    """Whether the text before a number allows it to be a score of this scale."""
     scale_text = match.groupdict().get("scale")
     highest = _LAST_NUMBER.search(scale_text) if scale_text else None
     if highest and _number_value(highest[1]) != scale.high:
@@ -398,6 +407,8 @@ _NEXT_LABEL = re.compile(r"[\s,;/|(]\(?(?P<letter>[A-Z])(?:[.):]|[ \t]\()")
 """A letter before the text of an option."""
 _JOINS = re.compile(r"[\s,;/|&]{0,4}(?:\b(?:or|and|vs\.?|versus))?[\s/|&]{0,4}\Z", re.IGNORECASE)
 """The text between two options."""
+_WORD_OF_NEXT = re.compile(rf"{_OPTION}\Z", re.IGNORECASE)
+"""The word before the next letter: "Option A: dog. Option B: cat"."""
 _WRONG_BEHIND = re.compile(
     rf"{_CLOSE}{{0,6}}[ \t]?[:(–—-]?[ \t]?(?:wrong|incorrect|false)\b", re.IGNORECASE
 )
@@ -436,6 +447,7 @@ def _letter_claims_of_lines(text: str, options: Mapping[str, str]) -> Iterator[_
         elif _BEHIND_LETTER_OF_LINE.match(text, end) or _option_with_text(text, match, options):
             line_starts.append(match)
         elif _TWO_LETTERS.match(text, end) and match.start() == 0:
+            # Two options make it unreadable.
             yield _letter_claim(text, match, options)
     if len({match["letter"] for match in line_starts}) != 1:
         return
@@ -486,9 +498,13 @@ def _has_next_option(text: str, match: re.Match[str], options: Mapping[str, str]
     next_label = _NEXT_LABEL.search(rest)
     if next_label is None or next_label["letter"] not in options:
         return False
-    text_between = _plain_option(_JOINS.sub("", rest[: next_label.start()]))
-    is_share = not any(sign.isalpha() for sign in text_between)
-    return is_share or text_between == _plain_option(options.get(match["letter"], ""))
+    before_label = rest[: next_label.start()]
+    text_between = _plain_option(_JOINS.sub("", before_label))
+    # Letters side by side, or each with a number such as its share ("A 50%, B 50%").
+    is_without_words = not any(sign.isalpha() for sign in text_between)
+    option = _plain_option(options.get(match["letter"], ""))
+    without_word = _plain_option(_JOINS.sub("", _WORD_OF_NEXT.sub("", before_label)))
+    return is_without_words or (bool(option) and option in (text_between, without_word))
 
 
 def _option_with_text(text: str, match: re.Match[str], options: Mapping[str, str]) -> str:

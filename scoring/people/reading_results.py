@@ -112,10 +112,12 @@ def _read_report(marking: Marking, job: Job, report: ChoiceReport) -> _ReadRepor
         AnswerKey.from_answer(str(row.question.index), row.prediction): row
         for row in open_rows(report)
     }
-    keys = {answer_key(open_answer(row)): key for key, row in rows.items()}
-    marks = marking.store.of_report("readings", job.link, job.owner, keys)
+    keys_by_hash = {answer_key(open_answer(row)): key for key, row in rows.items()}
+    marks = marking.store.of_report("readings", job.link, job.owner, keys_by_hash)
     readings = [
-        PersonReading(keys[mark.answer], mark.marker, mark.entry.value, mark.round, mark.entry.note)
+        PersonReading(
+            keys_by_hash[mark.answer], mark.marker, mark.entry.value, mark.round, mark.entry.note
+        )
         for mark in marks
         if mark.entry.value != CANNOT
     ]
@@ -175,4 +177,5 @@ def _pairs(answers: Iterable[MatchedAnswer]) -> list[PairedChoice]:
 
 def _matched_answer(row: Decided, people: str) -> MatchedAnswer:
     chosen = option_of(row.decision, row.question.options)
-    return MatchedAnswer(row, PairedChoice(str(row.question.index % PASS), people, chosen))
+    question = row.question.index % PASS  # the same in all passes
+    return MatchedAnswer(row, PairedChoice(str(question), people, chosen))

@@ -64,7 +64,7 @@ def published_curve() -> Mapping[Fraction, float]:
 def paper_accuracies(with_shifted: bool = False, as_printed: bool = False) -> Accuracies:
     """The paper's accuracies of the 20 models of layout A.
 
-    `with_shifted`: of all 32, also those whose columns were shifted; `as_printed`: with the impossible accuracies.
+    `with_shifted`: those of the 12 models with shifted columns too; `as_printed`: with the impossible accuracies.
     """
     layout_a = {
         str(record.values["model"])

@@ -37,6 +37,7 @@ class JobPanel:
     def build_buttons(self) -> None:
         self.confirm = button("confirm", t("score.start"))
         self.rest = button("rest", t("score.ask_judge"))
+        """Asks a judge about the answers that the rules left open."""
         self.resume = button("resume", t("score.resume"))
         self.cancel = button("cancel", t("score.cancel"), "secondary")
         self.delete = button("delete", t("score.delete"), "secondary")

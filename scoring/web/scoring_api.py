@@ -62,7 +62,7 @@ def drawing_file(name: str, drawing: Drawing | None) -> bytes:
 
 
 def upload_routes(upload_store: UploadStore, owners: ReportOwners) -> APIRouter:
-    """Returns the router; a file joins its owner's uploads, `beside` those of an earlier token."""
+    """Returns the router; a file joins its owner's uploads, with `beside`, a token, those of that earlier upload."""
     router = APIRouter()
 
     @router.post(UPLOADS)

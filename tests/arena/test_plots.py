@@ -22,6 +22,7 @@ from arena.drawings import (
     shares_drawing,
     svg,
     svg_file,
+    wrapped,
 )
 from arena.plots import (
     MOST_COLUMNS,
@@ -169,3 +170,10 @@ def test_a_page_has_each_plot_with_its_table_or_says_why_there_is_none():
     assert "Nobody met." in html and "No model has a rating." in html and "<script" not in html
     assert '<th scope="row" class="name">&lt;script&gt;' in html
     assert '<td class="score">1000</td>' in html
+
+
+@pytest.mark.parametrize("name", ["图表理解与视觉推理能力测试问题", "图表理解与视觉 推理能力测试"])
+def test_a_line_holds_half_as_many_chinese_letters(name):
+    lines = wrapped(name, 10, 3)
+    assert len(lines) == 3
+    assert all(len(line) <= 5 for line in lines)

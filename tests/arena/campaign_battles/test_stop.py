@@ -91,6 +91,13 @@ def test_a_campaign_ends_when_its_intervals_are_narrow():
         assert stop_reason(spec, layout, np.zeros_like(wanted), None) == ""
 
 
+def test_a_campaign_does_not_end_while_its_models_have_no_item_in_common():
+    """As after a file of answers was withdrawn, to be replaced."""
+    wanted = np.zeros((1, 4), np.int32)
+    layout = Layout((0, 1), (), wanted)
+    assert stop_reason(spec_of(stop={"votes": 10}), layout, np.zeros_like(wanted), None) == ""
+
+
 def test_a_campaign_that_ended_draws_nothing_and_what_is_undecided_still_counts(duel):
     campaign = duel.campaign()
     seat, fresh = duel.seat(campaign, "w"), duel.seat(campaign, "fresh")

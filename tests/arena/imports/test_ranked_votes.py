@@ -117,6 +117,13 @@ def test_a_name_of_the_file_s_own_models_counts_unless_it_is_a_word(tmp_path):
     assert len(rankable_battles(read(path))) == 1
 
 
+def test_an_answer_that_is_a_number_names_no_model_that_is_called_so(tmp_path):
+    reply = [{"role": "assistant", "content": "7."}]
+    battle = {**CLEAN[0], "model_a": "7", "model_b": "quxolotl-7b", "conversation_a": reply}
+    path = put(tmp_path / "votes.jsonl", [battle])
+    assert len(rankable_battles(read(path))) == 1
+
+
 def test_names_in_view_are_left_out_until_they_are_asked_for(tmp_path):
     battles = read(put(tmp_path / "conv.json", LOG, lines=True))
     counted = rankable_battles(battles)

@@ -97,3 +97,20 @@ def test_the_vote_table_has_the_codes_of_alike_items_also_of_items_that_come_lat
         Ingest(database).add_items("test", "folder", own)
         plant(database, [Planted(3 * wave + number, "m1", "m2") for number in (1, 2, 3)])
     assert values(table.read().votes, "picture").tolist() == [1, 2, 3, 1, 2, 3]
+
+
+def test_the_vote_table_learns_of_a_picture_that_an_item_lacked(database):
+    """The second item gets the first one's picture after the table has read both."""
+    ingest = Ingest(database)
+    url = "https://h/2.png"
+    late = item("Why?", url)
+    ingest.add_items("test", "folder", [item("How many?", "a", "1" * 64), late])
+    table = VoteTable(database)
+    plant(database, [Planted(1, "m1", "m2")])
+    ingest.add_items("test", "folder", [item("Who?", "b", "2" * 64)])
+    plant(database, [Planted(3, "m1", "m2")])
+    assert values(table.read().votes, "picture").tolist() == [1, 3]
+    picture = ImageDraft(url, "2.png", url=url, sha256="1" * 64, suffix="png")
+    ingest.add_items("test", "folder", [replace(late, images=(picture,))])
+    plant(database, [Planted(2, "m1", "m2")])
+    assert values(table.read().votes, "picture").tolist() == [1, 3, 1]

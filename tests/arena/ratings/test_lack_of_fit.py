@@ -116,3 +116,18 @@ def test_it_follows_from_its_seed():
     first = lack_of_fit(fit, votes, "vote", seed=1)
     assert first == lack_of_fit(fit, votes, "vote", seed=1)
     assert isinstance(first, LackOfFit)
+
+
+def test_clusters_whose_votes_are_left_out_are_no_evidence_of_chance():
+    """A circle on two items, and ten items on which an unbeaten model won alone."""
+    circle = [(0, 1), (1, 2), (2, 0)]
+    battles = [
+        (winner, loser, item)
+        for item in (0, 1)
+        for pair in circle
+        for winner, loser in [pair] * 9 + [pair[::-1]]
+    ]
+    battles += [(3, 0, item) for item in range(2, 12)]
+    winner, loser, item = np.array(battles).T
+    votes = Votes(a=winner, b=loser, outcome=np.zeros(len(winner), int), models=4, items=item)
+    assert lack_of_fit(bradley_terry(win_matrix(votes)), votes, "item") is None

@@ -531,3 +531,36 @@ def test_a_letter_that_is_denied_or_one_of_two_is_unreadable(reply):
 )  # fmt: skip
 def test_another_number_behind_a_score_makes_it_unreadable(reply):
     assert read_score(reply, SCORE) is None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Score: ~0.5/1",
+        "The score is > 0.5 out of 1",
+        "<score>~0.5/1</score>",
+        "Score: 0.5/1 or 0.7/1",
+        "Score: 0.5/1 to 0.7/1",
+        "Score: 0.5 points or 0.7 points",
+    ],
+)
+def test_doubt_about_a_score_counts_before_and_after_its_maximum_and_unit(reply):
+    assert read_score(reply, SCORE) is None
+
+
+def test_a_number_after_a_score_with_its_maximum_may_explain_it():
+    assert read_score("Score: 0.5/1 - 2 of 4 animals are named.", SCORE) == 0.5
+    assert read_score("Score: 0.5/1, or half of the points.", SCORE) == 0.5
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Option A: dog. Option B: cat.",
+        "Option A: dog\tOption B: cat",
+        "A. dog, or option B. cat",
+        "选项A：dog 选项B：cat",
+    ],
+)
+def test_options_that_are_listed_on_one_line_with_the_word_are_no_choice(reply):
+    assert read_letter(reply, ANIMALS) is None
