@@ -261,8 +261,13 @@ class MarkStore:
             marks = marks.where(MARK.c.answer.in_(answers))
         with self._database.read() as connection:
             rows = connection.execute(marks.where(_IS_CONSENTED).order_by(MARK.c.id)).all()
-        # the last one counts where a person marked the same answer under several reports
-        last_rows = {(row.answer, _person(row.marker), row.round): row for row in rows}
+        # the value given last counts where a person marked the same answer under several reports
+        last_rows: dict[_MarkKey, Row] = {}
+        for row in rows:
+            key = _MarkKey(row.answer, _person(row.marker), row.round)
+            known = last_rows.get(key)
+            if known is None or row.at >= known.at:
+                last_rows[key] = row
         return [_mark(row) for row in last_rows.values() if row.answer in answers]
 
     def drop(self, owner: str, report: str) -> None:
@@ -374,12 +379,16 @@ def _mark_row(connection: Connection, seat: Seat, token: str) -> Row:
 
 
 def _next_value(mark: Row, entry: MarkEntry) -> dict[str, object]:
-    """The row of MARK_VALUE for another value of a mark. Raises MarkError after MOST_VALUES."""
+    """The row of MARK_VALUE for another value of a mark. Raises MarkError after MOST_VALUES.
+
+    The last one can't be empty, since its answer would be shown for good and never be marked.
+    """
     number = mark.number or 0
-    if number >= MOST_VALUES:
+    most = MOST_VALUES if entry.value else MOST_VALUES - 1
+    if number >= most:
         raise MarkError(
             "You've changed this answer {} times, which is the limit. Your last choice stands.",
-            MOST_VALUES,
+            number,
         )
     return {
         "mark_id": mark.id,
