@@ -115,7 +115,7 @@ def routes(
         hashed_cookie = cookie_hash(sent_cookie(headers) or "")
         name = voters.name(hashed_cookie)
         counts = eligibility.rule == "everyone" or eligibility.does_count(
-            voters.voter(hashed_cookie)
+            voters.known(hashed_cookie)
         )
         note = "" if counts else _uncounted_note(eligibility, is_framed)
         return HTML.who(name, note, oauth is not None, operators.of(headers) is not None)
