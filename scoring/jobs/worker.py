@@ -233,7 +233,10 @@ class JobWorker:
             return await score(draft, judge, self._cache, tell, running.stop)
 
     def _judge_of(self, running: _RunningJob) -> Judge:
-        """Returns the judge that the job was quoted for: its owner's, or the operator's. Raises JobError."""
+        """Returns the judge that the job was quoted for: its owner's, or the operator's.
+
+        Raises JobError and ReportError.
+        """
         claim = running.claim
         job = claim.job
         if running.own:
