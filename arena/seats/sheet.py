@@ -1,7 +1,7 @@
 """Pay sheet: a row for each worker of a campaign, with a proposal and its reason. The sheet pays and refuses nobody.
 
 No row says "reject": haste and disagreement are reasons to look, and the platforms refuse a rejection for a failed
-comprehension check. Workers who are missing in the platform's own list are not paid.
+comprehension check. Workers who are missing in the platform's own list are not paid; MTurk's has nobody at work yet.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -152,9 +152,11 @@ def _seat_row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetim
 def _proposal(
     seat: Seat, state: SeatState, work: SeatWork, listed: Mapping[str, str]
 ) -> _ReasonedProposal:
-    if listed and seat.person not in listed:
-        return _ReasonedProposal("unknown to the platform: don't pay", "not on the platform's list")
     spec = seat.campaign.spec
+    # MTurk's list only has workers who have handed in, so it says nothing about others at work.
+    may_hand_in = spec.platform.kind == "mturk" and state in ("working", "abandoned")
+    if listed and seat.person not in listed and not may_hand_in:
+        return _ReasonedProposal("unknown to the platform: don't pay", "not on the platform's list")
     status = listed.get(seat.person, "")
     if plain_status(status) in GIVEN_BACK:
         return _ReasonedProposal("none", f"{status.lower()} at the platform")
