@@ -32,7 +32,8 @@ _FIRST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 _LAST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 """_FIRST, _LAST: the bounds of times with a date in every zone."""
 _UNITS_A_SECOND = {1e11: 1, 1e14: 1e3, 1e17: 1e6}
-"""The units a second (1: seconds) of times below each bound. The first bound is the year 5138 in seconds."""
+"""By bound, the number of units in a second: times below the first (the year 5138) are seconds, then milliseconds, then
+microseconds."""
 
 
 def is_name(value: object) -> bool:
@@ -256,7 +257,7 @@ def item_of(instruction: str, images: Iterable[Any]) -> str | None:
 
 
 def picture_of(instruction: str, images: Iterable[Any]) -> str | None:
-    """Returns the item's picture (`Vote.picture`); None if `item_of` is None."""
+    """Returns the item's picture (`Vote.picture`), the first of several; None if `item_of` is None."""
     keys = _picture_keys(images)
     if not instruction.strip() or keys is None:
         return None

@@ -38,7 +38,7 @@ class SeatWork(NamedTuple):
     others: int = 0
     """Others' answers to the same pieces."""
     flags: Sequence[str] = ()
-    """The reasons in words."""
+    """The reasons of its fraud flags, in words."""
     skipped_checks: int = 0
     hasty: int = 0
     """Answers, including those to checks, that came faster than anybody reads."""
@@ -83,6 +83,7 @@ def seat_state(seat: Seat, last: datetime | None, at: datetime) -> SeatState:
     An *abandoned* one had no answer for the seat's minutes, but may still come back.
     """
     if seat.end is not None:
+        # "qualified" is an event, but never an end.
         return seat.end if seat.end != "qualified" else "working"
     active_at = seat.arrived_at if last is None else max(seat.arrived_at, last)
     limit = timedelta(minutes=seat.campaign.spec.seat.minutes)
@@ -183,6 +184,7 @@ def _doubts(spec: CampaignSpec, seat: Seat, work: SeatWork) -> list[str]:
     # A short seat has only one check.
     if work.failed_checks and work.failed_checks >= min(spec.checks.fail, work.checks):
         reasons.append(f"failed {work.failed_checks} of {work.checks} checks")
+    # Without an answered check, nothing else shows that the worker looked.
     suspicious_skips = spec.checks.fail if work.checks else 1
     if work.skipped_checks >= suspicious_skips:
         reasons.append(f"skipped {plural(work.skipped_checks, 'check')}")

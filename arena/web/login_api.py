@@ -160,7 +160,7 @@ def routes(
 
 
 def _uncounted_note(eligibility: VoteEligibility, is_framed: bool) -> str:
-    """Returns the sentence on when the votes of a person will count whose votes don't count now."""
+    """Returns the sentence on when votes will count that don't count yet."""
     if eligibility.rule == "campaign":
         return t("pages.counts_invited")
     return t("pages.counts_framed" if is_framed else "pages.counts_later")

@@ -116,7 +116,7 @@ class Mark(NamedTuple):
     round: int
     entry: MarkEntry
     seconds: float
-    """Seconds since the answer was shown; 0 for marks from a file."""
+    """Seconds from showing the answer to its last value; 0 for marks from a file."""
     at: datetime
     """Time of its last value."""
     is_brought: bool
@@ -314,9 +314,8 @@ def _history(rows: Iterable[Row], own: Iterable[Row], kind: MarkKind) -> History
     for row in rows:
         values_by_answer.setdefault(row.answer, {})[row.marker] = row.value or ""
     disputed = set()
-    if (
-        kind != "marks"
-    ):  # the mean settles different marks, a third person different labels or readings
+    # the mean settles different marks, a third person different labels or readings
+    if kind != "marks":
         for answer, values in values_by_answer.items():
             opinions = {*values.values()} - {"", CANNOT}
             if len(values) == 2 and len(opinions) == 2:

@@ -17,8 +17,7 @@ _SECRET_WAYS = ("compare", "sealed")
 
 
 def quote_html(job: Job, ceiling: float) -> str:
-    """Returns the cost of judging, if the page has not shown it before; the operator's judge stops at `ceiling` US
-    dollars."""
+    """Returns the cost of judging, for the owner to agree to; the operator's judge stops at `ceiling` US dollars."""
     quote = job.quote
     if quote.dollars is None or quote.most_dollars is None:
         price = t("score.quote.unknown")
