@@ -47,7 +47,7 @@ def board_chart(board: Board) -> Drawing:
 def chart_png(board: Board, title: str = "") -> bytes:
     """Returns a board's title, sentence and chart as a PNG of 1200 x 630 pixels, the size of a link's preview."""
     width = _PREVIEW_WIDTH
-    lines = wrap(headline(board), 62)[:3]
+    lines = wrap(headline(board), 62, max_lines=3, placeholder=" …")
     marks: list[Mark] = [TextMark(20, 32, "Stereoscope", tone="accent", size=14)]
     marks += [TextMark(width - 20, 32, shortened(title, 60), "end", "quiet", 13)]
     marks += [TextMark(20, 64 + 24 * place, line, size=18) for place, line in enumerate(lines)]

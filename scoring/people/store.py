@@ -312,7 +312,9 @@ def _history(rows: Iterable[Row], own: Iterable[Row], kind: MarkKind) -> History
     """The answers that people have had from a report; `own` are the rows of the person who is next."""
     values_by_answer: dict[str, dict[str, str]] = {}
     for row in rows:
-        values_by_answer.setdefault(row.answer, {})[row.marker] = row.value or ""
+        values = values_by_answer.setdefault(row.answer, {})
+        # a person who is asked again keeps the first value until there is another
+        values[row.marker] = row.value or values.get(row.marker, "")
     disputed = set()
     # the mean settles different marks, a third person different labels or readings
     if kind != "marks":

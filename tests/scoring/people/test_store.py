@@ -5,6 +5,7 @@ import io
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import func, select
@@ -170,6 +171,14 @@ def test_where_two_labels_differ_a_third_person_is_asked(database, monkeypatch):
 
 
 @pytest.mark.locks_or_dialect
+def test_labels_that_differ_stay_disputed_while_one_is_asked_for_again():
+    first = SimpleNamespace(answer="a", marker="ada", round=1, value="perception")
+    second = SimpleNamespace(answer="a", marker="bob", round=1, value="reasoning")
+    is_open = SimpleNamespace(answer="a", marker="bob", round=2, value=None)
+    history = store._history([first, second, is_open], [second, is_open], "labels")
+    assert history.disputed == {"a"} and history.persons == {"a": {"ada", "bob"}}
+
+
 def test_who_had_ended_begins_anew_after_the_owner_deleted_what_was_said(marked):
     seats = SeatStore(marked.database)
     ended, left = marked.seat(), marked.seat("helper-1")
