@@ -41,7 +41,18 @@ _MOST_GROUPS_IN_VIEW = 40
 
 
 def report_sheets(report: SpecReport) -> Iterator[Sheet]:
-    """Yields the figures of the whole file, of each split and of each group, then how answers were read."""
+    """Yields the figures of the whole file, of each split and of each group, then how answers were read.
+
+    No two sheets have one name, which is that of a file.
+    """
+    times: Counter[str] = Counter()
+    for sheet in _report_sheets(report):
+        times[sheet.name] += 1
+        number = times[sheet.name]
+        yield sheet if number == 1 else replace(sheet, name=f"{sheet.name}-{number}")
+
+
+def _report_sheets(report: SpecReport) -> Iterator[Sheet]:
     spec = spec_of_report(report)
     splits = splits_of(report)
     yield _figure_sheet(report)
