@@ -54,7 +54,7 @@ class ArenaContext:
     """The arena's services on one database, and its background work."""
 
     def __init__(self, settings: Settings) -> None:
-        """Opens the database, restores or fills it if it is empty, and creates the services.
+        """Opens the database, restores it if it is empty, imports the demo items, and creates the services.
 
         Raises DatabaseError; HubError and ChangeLogError for a copy that cannot be restored; CatalogueError and
         SettingError for a wrong catalogue; LiveModelError for a model's name that is already used.

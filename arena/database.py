@@ -377,6 +377,7 @@ def _parse_url(url: str) -> URL:
 def _sqlite_engines(url: str) -> _Engines:
     def on_connect(connection, _record) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver
+        # the clock of `arena.clock.MachineTime`
         connection.create_function("machine_time", 0, lambda: time.time_ns() // 1000)
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute(f"PRAGMA busy_timeout={BUSY_SECONDS}000")
@@ -404,7 +405,7 @@ def _sqlite_engines(url: str) -> _Engines:
 def _begin_with(engine: Engine, statement: str) -> None:
     """Lets an engine begin its transactions with this statement.
 
-    It goes to the driver, since a statement through SQLAlchemy takes as long as one that reads.
+    It goes to the driver: through SQLAlchemy it would take as long as a whole query.
     """
 
     def do_begin(dbapi_connection: PoolProxiedConnection) -> None:

@@ -32,12 +32,16 @@ _FIRST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 _LAST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 """_FIRST, _LAST: the bounds of times with a date in every zone."""
 _UNITS_A_SECOND = {1e11: 1, 1e14: 1e3, 1e17: 1e6}
-"""The units a second (1: seconds) of times below each bound. The first bound is the year 5138 in seconds."""
+"""By bound, the number of units in a second: times below the first (the year 5138) are seconds, then milliseconds, then
+microseconds."""
 
 
 def is_name(value: object) -> bool:
-    """Returns whether a value can be the name of a model: a text that is neither blank nor too long."""
-    return isinstance(value, str) and len(value) <= _LONGEST_NAME and bool(value.strip())
+    """Returns whether a value can be the name of a model: a text that is neither blank nor too long.
+
+    Blanks and line ends around it don't count.
+    """
+    return isinstance(value, str) and 0 < len(value.strip()) <= _LONGEST_NAME
 
 
 def name(row: Row, column: str) -> str:
@@ -46,7 +50,8 @@ def name(row: Row, column: str) -> str:
     if isinstance(value, str) and is_name(value):
         return value.strip()
     if isinstance(value, str) and value.strip():
-        problem = f"Expected a model's name of at most {_LONGEST_NAME} characters, found {len(value):,}. Shorten it."
+        length = len(value.strip())
+        problem = f"Expected a model's name of at most {_LONGEST_NAME} characters, found {length:,}. Shorten it."
         raise RowsError(problem, column=column)
     raise RowsError(f"Expected a model's name, found {quoted(value)}. Write one.", column=column)
 
@@ -164,7 +169,7 @@ def flag(row: Row, column: str) -> bool | None:
         return None
     if isinstance(value, bool):
         return value
-    spelling = str(value).lower() if isinstance(value, str | int | float) else ""
+    spelling = str(value).lower() if isinstance(value, str | int | float | Decimal) else ""
     if spelling in _FLAGS:
         return _FLAGS[spelling]
     raise RowsError(
@@ -213,15 +218,25 @@ def parsed(value: Any) -> Any:
 
 
 def _python_value(text: str) -> Any:
-    """Returns the value of a Python literal, such as {'sampled': False}; any other text unchanged."""
+    """Returns a list or an object from a Python literal, such as {'sampled': False}; any other text unchanged."""
     if len(text) > PAGE.cell:
         return text
     try:
         value = ast.literal_eval(text.strip())
+        is_json = isinstance(value, list | dict) and _is_json(value)
         check_strings(value, PAGE)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return text
-    return value
+    return value if is_json else text
+
+
+def _is_json(value: Any) -> bool:
+    """Whether JSON can have a Python value, unlike a set, a tuple, bytes or an Ellipsis."""
+    if isinstance(value, list):
+        return all(map(_is_json, value))
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_json(member) for key, member in value.items())
+    return value is None or isinstance(value, str | int | float)
 
 
 def listed(value: Any) -> list[Any]:
@@ -242,7 +257,7 @@ def item_of(instruction: str, images: Iterable[Any]) -> str | None:
 
 
 def picture_of(instruction: str, images: Iterable[Any]) -> str | None:
-    """Returns the item's picture (`Vote.picture`); None if `item_of` is None."""
+    """Returns the item's picture (`Vote.picture`), the first of several; None if `item_of` is None."""
     keys = _picture_keys(images)
     if not instruction.strip() or keys is None:
         return None

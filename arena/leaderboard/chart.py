@@ -47,7 +47,7 @@ def board_chart(board: Board) -> Drawing:
 def chart_png(board: Board, title: str = "") -> bytes:
     """Returns a board's title, sentence and chart as a PNG of 1200 x 630 pixels, the size of a link's preview."""
     width = _PREVIEW_WIDTH
-    lines = wrap(headline(board), 62)[:3]
+    lines = wrap(headline(board), 62, max_lines=3, placeholder=" …")
     marks: list[Mark] = [TextMark(20, 32, "Stereoscope", tone="accent", size=14)]
     marks += [TextMark(width - 20, 32, shortened(title, 60), "end", "quiet", 13)]
     marks += [TextMark(20, 64 + 24 * place, line, size=18) for place, line in enumerate(lines)]
@@ -65,7 +65,7 @@ def _move_right(mark: Mark, distance: float) -> Mark:
 def _bars(
     board: Board, width: float, top: float, most_bars: int, most_waiting: int
 ) -> StackedMarks:
-    """Returns the marks of the rows and of the axis; without waiting models (0), also without orders."""
+    """Returns the marks of the rows and of the axis; with `most_waiting` 0, without waiting models and orders."""
     group = main_group(board)
     trusted = [line for line in group if line.trust == "trusted" and line.rating is not None]
     waiting = [line for line in group if line not in trusted]
@@ -107,7 +107,7 @@ def _rows(lines: Sequence[Standing]) -> Iterator[RatingRow]:
 def _order_marks(lines: Sequence[Standing], width: float, top: float) -> StackedMarks:
     """Returns the marks between neighbours with a settled or contradicted order, and their legend beside the axis."""
     tones: dict[str, Tone] = {"settled": "grid", "contradicted": "warm"}
-    states = [line.order.state for line in lines[:-1] if line.order]
+    states = [line.order.state if line.order else "open" for line in lines[:-1]]
     marks: list[Mark] = []
     for place, state in enumerate(states, 1):
         if state in tones:

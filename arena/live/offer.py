@@ -48,15 +48,15 @@ class Offer(NamedTuple):
     state: OfferState
     """"unset": the operator has named no models; "none", "one": no model or one is ready, and no more will be.
 
-    "login": the visitor has not lent a key yet; "own_login": nor has the operator, whose machine it is; "unserved": a
-    router has too few models.
+    "login": the visitor has not lent a key yet; "own_login": the same of an operator who is the only visitor, and
+    whose key comes from this machine; "unserved": a router has too few models.
     """
     progress: Progress | None = None
     """The progress of the downloads, while they are loading."""
     trouble: WeightsTrouble | None = None
-    """The reason why they failed."""
+    """The reason why the downloads failed."""
     hub: str = ""
-    """The host that they come from, or the unreachable router when "unserved"."""
+    """The host that the downloads come from, or the unreachable router when "unserved"."""
     cost: Dollars | None = None
     """None: a battle costs the visitor nothing."""
 

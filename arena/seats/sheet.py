@@ -1,7 +1,7 @@
 """Pay sheet: a row for each worker of a campaign, with a proposal and its reason. The sheet pays and refuses nobody.
 
 No row says "reject": haste and disagreement are reasons to look, and the platforms refuse a rejection for a failed
-comprehension check. Workers who are missing in the platform's own list are not paid.
+comprehension check. Workers who are missing in the platform's own list are not paid; MTurk's has nobody at work yet.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ class SeatWork(NamedTuple):
     others: int = 0
     """Others' answers to the same pieces."""
     flags: Sequence[str] = ()
-    """The reasons in words."""
+    """The reasons of its fraud flags, in words."""
     skipped_checks: int = 0
     hasty: int = 0
     """Answers, including those to checks, that came faster than anybody reads."""
@@ -83,6 +83,7 @@ def seat_state(seat: Seat, last: datetime | None, at: datetime) -> SeatState:
     An *abandoned* one had no answer for the seat's minutes, but may still come back.
     """
     if seat.end is not None:
+        # "qualified" is an event, but never an end.
         return seat.end if seat.end != "qualified" else "working"
     active_at = seat.arrived_at if last is None else max(seat.arrived_at, last)
     limit = timedelta(minutes=seat.campaign.spec.seat.minutes)
@@ -152,9 +153,11 @@ def _seat_row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetim
 def _proposal(
     seat: Seat, state: SeatState, work: SeatWork, listed: Mapping[str, str]
 ) -> _ReasonedProposal:
-    if listed and seat.person not in listed:
-        return _ReasonedProposal("unknown to the platform: don't pay", "not on the platform's list")
     spec = seat.campaign.spec
+    # MTurk's list only has workers who have handed in, so it says nothing about others at work.
+    may_hand_in = spec.platform.kind == "mturk" and state in ("working", "abandoned")
+    if listed and seat.person not in listed and not may_hand_in:
+        return _ReasonedProposal("unknown to the platform: don't pay", "not on the platform's list")
     status = listed.get(seat.person, "")
     if plain_status(status) in GIVEN_BACK:
         return _ReasonedProposal("none", f"{status.lower()} at the platform")
@@ -181,6 +184,7 @@ def _doubts(spec: CampaignSpec, seat: Seat, work: SeatWork) -> list[str]:
     # A short seat has only one check.
     if work.failed_checks and work.failed_checks >= min(spec.checks.fail, work.checks):
         reasons.append(f"failed {work.failed_checks} of {work.checks} checks")
+    # Without an answered check, nothing else shows that the worker looked.
     suspicious_skips = spec.checks.fail if work.checks else 1
     if work.skipped_checks >= suspicious_skips:
         reasons.append(f"skipped {plural(work.skipped_checks, 'check')}")

@@ -17,7 +17,7 @@ MOST_SENT = 500
 
 
 def battle_place() -> gr.HTML:
-    """Return the place of the battle: its frame is in the document already, and `scene.js` moves it here."""
+    """Returns the place of the battle: its frame is in the document already, and `scene.js` moves it here."""
     return gr.HTML(
         "",
         html_template=macros("scene.html").place(),
@@ -30,7 +30,7 @@ def routes(scenes: BattleScenes, voters: Voters, networks: Networks) -> APIRoute
     router = APIRouter(route_class=ErrorRoute)
 
     @router.post("/battle/{act}")
-    async def act(request: Request, act: str) -> Response:
+    async def answer_act(request: Request, act: str) -> Response:
         if act not in ACTS:
             return PlainTextResponse("There is no such act.", status_code=404)
         body = await JsonBody.read(request)

@@ -115,7 +115,7 @@ def routes(
         hashed_cookie = cookie_hash(sent_cookie(headers) or "")
         name = voters.name(hashed_cookie)
         counts = eligibility.rule == "everyone" or eligibility.does_count(
-            voters.voter(hashed_cookie)
+            voters.known(hashed_cookie)
         )
         note = "" if counts else _uncounted_note(eligibility, is_framed)
         return HTML.who(name, note, oauth is not None, operators.of(headers) is not None)
@@ -160,7 +160,7 @@ def routes(
 
 
 def _uncounted_note(eligibility: VoteEligibility, is_framed: bool) -> str:
-    """Returns the sentence on when the votes of a person will count whose votes don't count now."""
+    """Returns the sentence on when votes will count that don't count yet."""
     if eligibility.rule == "campaign":
         return t("pages.counts_invited")
     return t("pages.counts_framed" if is_framed else "pages.counts_later")

@@ -165,7 +165,7 @@ class RequestMiddleware:
         scope.setdefault("state", {})["network"] = caller.network
         self._limits.enter(caller, is_large)
         try:
-            body = _Body(receive, most_bytes, scope)
+            body = _Body(receive, most_bytes)
             if takes_file:
                 await self._forward_stream(body, scope, send)
             else:
@@ -246,7 +246,7 @@ class RequestMiddleware:
             return None
         seconds = str(math.ceil(wait))
         error = VoterError("Too many requests right now. Please try again in {} s.", seconds)
-        return _error_response(error, scope, 429, {"retry-after": seconds})
+        return _error_response(error, 429, {"retry-after": seconds})
 
     def _with_our_headers(self, send: Send, cookie: str | None, path: str) -> Send:
         """Wraps `send`: sends pieces with our headers, without headers that would let other sites read the response."""
@@ -288,10 +288,9 @@ class RequestMiddleware:
 class _Body:
     """Receives a request's body. One that is too large or too slow ends as if the client had disconnected."""
 
-    def __init__(self, receive: Receive, most_bytes: int, scope: Scope) -> None:
+    def __init__(self, receive: Receive, most_bytes: int) -> None:
         self._receive = receive
         self._most_bytes = most_bytes
-        self._scope = scope
         self._bytes = 0
         self._has_more = True
         self._began_at = asyncio.get_running_loop().time()
@@ -310,11 +309,11 @@ class _Body:
             error = VoterError(
                 "Your connection is too slow for this. Please try again on a faster one."
             )
-            return self._refuse(_error_response(error, self._scope, 408, {"connection": "close"}))
+            return self._refuse(_error_response(error, 408, {"connection": "close"}))
         self._bytes += len(message.get("body", b""))
         self._has_more = message.get("more_body", False)
         if self._bytes > self._most_bytes:
-            return self._refuse(_too_large_response(self._most_bytes, self._scope))
+            return self._refuse(_too_large_response(self._most_bytes))
         return message
 
     async def whole(self) -> bytes | None:
@@ -374,15 +373,15 @@ def _pieces(message: Message) -> Iterator[Message]:
     yield {**message, "body": bytes(rest)} if "body" in message else message
 
 
-def _too_large_response(most_bytes: int, scope: Scope) -> PlainTextResponse:
+def _too_large_response(most_bytes: int) -> PlainTextResponse:
     error = VoterError("The limit is {}. Send less.", size_text(most_bytes))
-    return _error_response(error, scope, 413)
+    return _error_response(error, 413)
 
 
 def _error_response(
-    error: VoterError, scope: Scope, status: int, headers: Mapping[str, str] | None = None
+    error: VoterError, status: int, headers: Mapping[str, str] | None = None
 ) -> PlainTextResponse:
-    """Returns an error in the language of a request."""
+    """Returns an error in the current language, which `RequestLocale` has set."""
     return PlainTextResponse(translated(error), status_code=status, headers=headers)
 
 
@@ -459,7 +458,7 @@ def _refuse_request(scope: Scope, headers: Headers, most_bytes: int) -> PlainTex
     length = headers.get("content-length", "0")
     is_number = length.isascii() and length.isdigit() and len(length) <= 18
     if not is_number or int(length) > most_bytes:
-        return _too_large_response(most_bytes, scope)
+        return _too_large_response(most_bytes)
     return None
 
 

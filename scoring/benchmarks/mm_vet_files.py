@@ -20,6 +20,7 @@ def authors_files(report: Report, ending: str = "") -> Mapping[str, bytes]:
     Unlike the script's, the names also say if the questions are not the published ones, or if the file is partial. A
     missing score is null in the grades.
     """
+    # Where most grades are unreadable, their zeros would pass for the model's.
     report = scored_only(report) if ungraded_note(report) else report
     tables = score_tables(report)
     model = model_stem(report.file)

@@ -67,11 +67,11 @@ class Job:
 
 
 class Claim(NamedTuple):
-    """Job that this server judges, with its draft and judge spec."""
+    """Job that this server judges, with its draft and judge spec, which another release may have stored."""
 
     job: Job
     draft_json: str
-    spec: JudgeSpec
+    spec_json: str
     payer: str
     """The owner of the charged day budget: a person over all logins, else a cookie."""
     network: str | None
@@ -81,6 +81,11 @@ class Claim(NamedTuple):
     def draft(self) -> AnyReport:
         """Draft report to fill. Raises ReportError."""
         return read_record(benchmark_of(self.job).report, self.draft_json)
+
+    @property
+    def spec(self) -> JudgeSpec:
+        """Spec of the judge. Raises ReportError."""
+        return read_record(JudgeSpec, self.spec_json)
 
 
 class StoredDraft(NamedTuple):

@@ -319,7 +319,7 @@ class JobService:
             judge_owner = owner if judge.address.address else ""
             return Asking(spec, judge.address.address, judge_owner, is_own=True)
         if self.operator is not None:
-            return Asking(self.operator.spec, self.operator.address.address, None, is_own=False)
+            return Asking(self.operator.spec, self.operator.endpoint.address, None, is_own=False)
         return Asking(UNNAMED, "", "", is_own=False)
 
     def quote(
@@ -392,7 +392,7 @@ class JobService:
         if self.operator is None:
             raise JobServiceError("This site has no judge of its own. Use your own key.")
         self._lend(owner)  # for its error
-        return _Judge(self.operator.address, self.operator.spec)
+        return _Judge(self.operator.endpoint, self.operator.spec)
 
     def _own_judge(self, owner: str, own: OwnJudge, network: str | None) -> _Judge:
         """Returns a user's own judge, after a trial if it is unknown. Raises as `_judge` does."""

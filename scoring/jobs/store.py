@@ -403,7 +403,7 @@ class Jobs:
             select_claim = select(JOB.c.draft, JOB.c.spec, JOB.c.network, person)
             row = connection.execute(select_claim.where(JOB.c.link == link)).one()
         payer = job.owner if row.person is None else str(row.person)
-        return Claim(job, row.draft, read_record(JudgeSpec, row.spec), payer, row.network)
+        return Claim(job, row.draft, row.spec, payer, row.network)
 
     def keep(self, holder: str, links: frozenset[str]) -> frozenset[str]:
         """Renews a server's leases and returns the jobs it still holds; the others were cancelled or lost."""

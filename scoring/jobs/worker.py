@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 class Operator:
     """Judge that the operator provides."""
 
-    address: Endpoint
+    endpoint: Endpoint
     spec: JudgeSpec
 
 
@@ -233,10 +233,14 @@ class JobWorker:
             return await score(draft, judge, self._cache, tell, running.stop)
 
     def _judge_of(self, running: _RunningJob) -> Judge:
-        """Returns the judge that the job was quoted for: its owner's, or the operator's. Raises JobError."""
+        """Returns the judge that the job was quoted for: its owner's, or the operator's.
+
+        Raises JobError and ReportError.
+        """
         claim = running.claim
         job = claim.job
         if running.own:
+            # The limits a minute are those of the operator's account.
             pace = replace(self._pace, requests_per_minute=None, tokens_per_minute=None)
             run_budget = RunBudget(job.quote.most)
             return Judge(
@@ -250,7 +254,7 @@ class JobWorker:
         operator = self._operator
         is_offered = (
             operator is not None
-            and operator.address.address == job.address
+            and operator.endpoint.address == job.address
             and operator.spec.model == job.model
         )
         if operator is None or not is_offered:
@@ -262,7 +266,7 @@ class JobWorker:
         job_budget = self._budget.for_job(job.link, claim.payer, job.quote.most, claim.network)
         return Judge(
             spec,
-            operator.address,
+            operator.endpoint,
             self._pace,
             job_budget,
             self._rate_limiter,
@@ -282,9 +286,9 @@ class JobWorker:
             log.error("a job ended by an error", exc_info=error)
             await asyncio.to_thread(self._jobs.fail, self.name, link, _UNEXPECTED)
 
-    def _forget(self, link: str, address: Endpoint) -> None:
+    def _forget(self, link: str, endpoint: Endpoint) -> None:
         """Drops a key, unless its owner has given another one meanwhile."""
-        if self._own_endpoints.get(link) is address:
+        if self._own_endpoints.get(link) is endpoint:
             self._own_endpoints.pop(link, None)
 
     async def _drain(self) -> None:

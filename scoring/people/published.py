@@ -126,5 +126,5 @@ def exam_result(labels: Mapping[tuple[str, str], ErrorKey]) -> ExamResult:
         right=right,
         unanswered=len(truth) - len(pairs),
         kappa=kappa(kind_table(pairs)),
-        most_common=Counter(truth.values()).most_common(1)[0][1],
+        most_common=max(Counter(truth.values()).values()),
     )

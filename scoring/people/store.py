@@ -116,7 +116,7 @@ class Mark(NamedTuple):
     round: int
     entry: MarkEntry
     seconds: float
-    """Seconds since the answer was shown; 0 for marks from a file."""
+    """Seconds from showing the answer to its last value; 0 for marks from a file."""
     at: datetime
     """Time of its last value."""
     is_brought: bool
@@ -261,8 +261,13 @@ class MarkStore:
             marks = marks.where(MARK.c.answer.in_(answers))
         with self._database.read() as connection:
             rows = connection.execute(marks.where(_IS_CONSENTED).order_by(MARK.c.id)).all()
-        # the last one counts where a person marked the same answer under several reports
-        last_rows = {(row.answer, _person(row.marker), row.round): row for row in rows}
+        # the value given last counts where a person marked the same answer under several reports
+        last_rows: dict[_MarkKey, Row] = {}
+        for row in rows:
+            key = _MarkKey(row.answer, _person(row.marker), row.round)
+            known = last_rows.get(key)
+            if known is None or row.at >= known.at:
+                last_rows[key] = row
         return [_mark(row) for row in last_rows.values() if row.answer in answers]
 
     def drop(self, owner: str, report: str) -> None:
@@ -307,11 +312,12 @@ def _history(rows: Iterable[Row], own: Iterable[Row], kind: MarkKind) -> History
     """The answers that people have had from a report; `own` are the rows of the person who is next."""
     values_by_answer: dict[str, dict[str, str]] = {}
     for row in rows:
-        values_by_answer.setdefault(row.answer, {})[row.marker] = row.value or ""
+        values = values_by_answer.setdefault(row.answer, {})
+        # a person who is asked again keeps the first value until there is another
+        values[row.marker] = row.value or values.get(row.marker, "")
     disputed = set()
-    if (
-        kind != "marks"
-    ):  # the mean settles different marks, a third person different labels or readings
+    # the mean settles different marks, a third person different labels or readings
+    if kind != "marks":
         for answer, values in values_by_answer.items():
             opinions = {*values.values()} - {"", CANNOT}
             if len(values) == 2 and len(opinions) == 2:
@@ -374,12 +380,16 @@ def _mark_row(connection: Connection, seat: Seat, token: str) -> Row:
 
 
 def _next_value(mark: Row, entry: MarkEntry) -> dict[str, object]:
-    """The row of MARK_VALUE for another value of a mark. Raises MarkError after MOST_VALUES."""
+    """The row of MARK_VALUE for another value of a mark. Raises MarkError after MOST_VALUES.
+
+    The last one can't be empty, since its answer would be shown for good and never be marked.
+    """
     number = mark.number or 0
-    if number >= MOST_VALUES:
+    most = MOST_VALUES if entry.value else MOST_VALUES - 1
+    if number >= most:
         raise MarkError(
             "You've changed this answer {} times, which is the limit. Your last choice stands.",
-            MOST_VALUES,
+            number,
         )
     return {
         "mark_id": mark.id,

@@ -87,8 +87,10 @@ def _match(
     questions: str,
 ) -> QuestionMatch:
     has_questions = benchmark is None or isinstance(BENCHMARKS.get(benchmark), FileBenchmark)
-    files = library.files() if has_questions and questions != NO_FILE else ()
-    if not files:
+    if not has_questions or questions == NO_FILE:
+        return QuestionMatch()
+    files = library.files()
+    if not files and not questions:
         return QuestionMatch()
     namings = {file.file_benchmark.column_names for file in files}
     match = match_questions(files, answer_files(path, namings, limits, name), benchmark)

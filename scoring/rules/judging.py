@@ -50,7 +50,9 @@ class JudgedKind(RuleKind, ABC):
         if spec.json_schema:
             replies = [*self.choices, UNKNOWN] if self.choices else []
             schema = closed_schema("answer", "string", replies)
-        ask = judge_request(PROMPT, answer, True, schema, question=item.question, form=self.form)
+        ask = judge_request(
+            PROMPT, answer, is_strict=True, schema=schema, question=item.question, form=self.form
+        )
 
         def read(text: str, finish: str) -> Reading | None:
             copied = copied_answer(text, finish)
@@ -64,9 +66,9 @@ class JudgedKind(RuleKind, ABC):
             return reading if reading.read else None
 
         reply = yield from ask_until_read(ask, read)
-        reading = reply.read or unread_reading(
-            protocol, str(Rule.UNREAD).replace("a letter", self.form)
-        )
+        # "no reply of the judge is one number"
+        reason = Rule.UNREAD.replace("a letter", self.form)
+        reading = reply.read or unread_reading(protocol, reason)
         return Judged(self._checked(item, reading), reply.replies, reply.model)
 
     def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
@@ -91,7 +93,7 @@ def copied_answer(reply: str, finish: str = "stop") -> str | None:
 
 
 def _answer_of_object(text: str) -> str | None:
-    """The answer in a JSON object: a list as JSON, any other value as text; None without an answer."""
+    """The answer in a JSON object: a list as JSON, a number or a text as text; None for any other value."""
     try:
         members = json.loads(text)
     except (ValueError, RecursionError):

@@ -41,7 +41,18 @@ _MOST_GROUPS_IN_VIEW = 40
 
 
 def report_sheets(report: SpecReport) -> Iterator[Sheet]:
-    """Yields the figures of the whole file, of each split and of each group, then how answers were read."""
+    """Yields the figures of the whole file, of each split and of each group, then how answers were read.
+
+    No two sheets have one name, which is that of a file.
+    """
+    times: Counter[str] = Counter()
+    for sheet in _report_sheets(report):
+        times[sheet.name] += 1
+        number = times[sheet.name]
+        yield sheet if number == 1 else replace(sheet, name=f"{sheet.name}-{number}")
+
+
+def _report_sheets(report: SpecReport) -> Iterator[Sheet]:
     spec = spec_of_report(report)
     splits = splits_of(report)
     yield _figure_sheet(report)
@@ -88,6 +99,7 @@ def _is_share(report: SpecReport, figure: Figure) -> bool:
 
 def _grade_sheet(report: SpecReport) -> Iterator[Sheet]:
     """Yields the counts of a judge's grades, with their mean on its scale, if one rubric gives all of them."""
+    # VLMEvalKit's pairs may lie off the scale, as -1 for an unreadable reply does.
     rules = [case.rule for case in spec_of_report(report).rule]
     rule = rules[0]
     if len(rules) > 1 or not isinstance(rule, RubricRule) or rule.marks == 2:
@@ -143,7 +155,7 @@ def _group_sheet(report: SpecReport, column: str, split: str) -> Iterator[Sheet]
 def _figures_of_groups(report: SpecReport, column: str) -> list[str]:
     """The figures to show for each of a column's groups.
 
-    Those that are made of just these groups only where there are no others.
+    A figure that is made of these groups, such as their mean, is shown only if there is no other figure.
     """
     figures = figures_with_columns(report)
     others = [name for name, figure in figures.items() if column not in figure.group_columns]

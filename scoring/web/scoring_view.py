@@ -17,8 +17,7 @@ _SECRET_WAYS = ("compare", "sealed")
 
 
 def quote_html(job: Job, ceiling: float) -> str:
-    """Returns the cost of judging, if the page has not shown it before; the operator's judge stops at `ceiling` US
-    dollars."""
+    """Returns the cost of judging, for the owner to agree to; the operator's judge stops at `ceiling` US dollars."""
     quote = job.quote
     if quote.dollars is None or quote.most_dollars is None:
         price = t("score.quote.unknown")
@@ -68,7 +67,9 @@ def _turn_text(ahead: int, judged: Sequence[Job]) -> str:
 def progress_html(job: Job, waits: str, first_grades: Sequence[tuple[str, str]]) -> str:
     """Returns a job's progress, with names and outcomes of its first questions; `waits`: the text of `waits_text`."""
     if not job.model:
-        expiry = [t("score.kept_until", day=job.finished + KEPT_FREE)] if job.finished else []
+        expiry = []
+        if job.finished and not job.published:
+            expiry.append(t("score.kept_until", day=job.finished + KEPT_FREE))
         return SCORING.progress(job, t("score.by_rules"), None, expiry, ())
     share = job.done / job.total if job.total else 0
     done = t("score.done_of", done=job.done, total=count_text(job.total, benchmark_of(job).unit))

@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from arena.__main__ import main
+from arena.formats import cells
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.registry import FORMAT_NAMES, read, write
 from arena.imports.ranked_votes import rankable_battles
@@ -410,3 +411,13 @@ def test_a_name_has_at_most_200_characters(tmp_path, rows):
         2,
         "model_b",
     ) and "at most 200 characters, found 201" in str(error)
+
+
+def test_cells_with_blanks_around_a_name_and_decimal_flags_are_read():
+    assert cells.name({"model": f" {'x' * 200} "}, "model") == "x" * 200
+    assert cells.flag({"tie": Decimal(1)}, "tie") is True
+
+
+@pytest.mark.parametrize("text", ["{'a', 'b'}", "[...]", "[1], 2", "{'a': {1}}", "[b'a']", "[1j]"])
+def test_a_cell_that_only_looks_like_a_list_or_an_object_stays_text(text):
+    assert cells.parsed(text) == text

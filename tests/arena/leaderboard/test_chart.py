@@ -29,6 +29,7 @@ from arena.drawings import (
 )
 from arena.items import ingest
 from arena.items.ingest import Ingest
+from arena.leaderboard import chart
 from arena.leaderboard.board import Board
 from arena.leaderboard.chart import MOST_BARS, board_chart, chart_png
 from arena.leaderboard.headline import headline
@@ -231,6 +232,18 @@ def test_a_preview_has_the_size_of_previews(sqlite):
     picture = Image.open(io.BytesIO(chart_png(board, "test, counted voters")))
     assert picture.size == (1200, 630) and picture.format == "PNG"
     assert len(picture.getcolors(1 << 20)) > 20, "something is drawn on it"
+
+
+def test_a_preview_whose_sentence_is_too_long_shows_that_it_is_cut(sqlite, monkeypatch):
+    board = board_of(sqlite, contest(90, 10, 50, 50, 90, 10), ("one", "two", "three"))
+    drawings = []
+    monkeypatch.setattr(chart, "headline", lambda board: "seven words of which none is long " * 9)
+    monkeypatch.setattr(chart, "png", lambda drawing, margin: drawings.append(drawing) or b"")
+    chart_png(board)
+    lines = [
+        mark.text for mark in drawings[0].marks if isinstance(mark, TextMark) and mark.size == 18
+    ]
+    assert len(lines) == 3 and lines[-1].endswith(" …")
 
 
 @pytest.mark.parametrize(

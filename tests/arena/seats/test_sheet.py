@@ -214,6 +214,13 @@ def test_who_is_not_in_the_platforms_list_is_paid_by_nobody():
     assert found.in_platform_list == "no"
 
 
+def test_mturks_list_says_nothing_about_who_is_still_at_work():
+    listed = {"bob": "Submitted"}
+    assert row(seat("mturk", end=None), SeatWork(3, last=AT), listed).proposal == "wait"
+    assert "don't pay" in row(seat("mturk"), listed=listed).proposal
+    assert "don't pay" in row(seat("prolific", end=None), SeatWork(3, last=AT), listed).proposal
+
+
 def test_without_the_list_nobody_of_a_platform_is_approved():
     found = row(seat("prolific"))
     assert (found.in_platform_list, found.proposal) == (

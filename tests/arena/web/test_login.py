@@ -17,8 +17,9 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse
-from sqlalchemy import select
+from sqlalchemy import func, select
 
+from arena.battles.tables import VOTER
 from arena.battles.voters import ADOPTION, LOGIN, PERSON, Account, Voters
 from arena.database import Database
 from arena.fraud.eligibility import VoteEligibility
@@ -150,6 +151,15 @@ def test_a_login_gives_a_new_cookie_and_takes_what_the_guest_did_along(site, pro
     asked = provider.asked[0]
     assert (asked["client_id"], asked["scope"]) == (CLIENT, "openid profile")
     assert asked["redirect_uri"] == f"{site.address}/login/callback"
+
+
+def test_looking_at_the_account_line_makes_no_voter(site):
+    code = str(site.operators.link("")).partition("=")[2]
+    operator = site.browser(**{OPERATOR_COOKIE: site.operators.redeem(code)})
+    for client in (operator, site.visitor()):
+        assert "Log in, and they count" in who(client)
+    with site.database.read() as connection:
+        assert connection.scalar(select(func.count()).select_from(VOTER)) == 0
 
 
 def test_a_planted_cookie_is_worth_nothing_after_the_login(site):

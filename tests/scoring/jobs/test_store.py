@@ -13,6 +13,7 @@ from scoring.jobs.published import PublishedJobs
 from scoring.jobs.store import JobError
 from scoring.judges.run import Progress
 from scoring.people.store import MarkEntry
+from scoring.serialize import ReportError
 from scoring.visit_bench.store import SUBMISSION, SUBMITTED, SubmissionStore
 from tests.support.judging_process import CALLS, OWNER, SPEC, Bench, drafted, set_job, state
 from tests.support.marked_reports import MarkedReport
@@ -191,6 +192,16 @@ def test_jobs_are_taken_in_their_order(database):
 
 
 @pytest.mark.locks_or_dialect
+def test_a_job_with_a_judge_of_another_release_stops_no_server(database):
+    bench = Bench(database, NOWHERE)
+    job = bench.begun()
+    set_job(database, job.link, spec='{"a field of another release": 1}')
+    claim = bench.jobs.take("server", frozenset(), frozenset())
+    assert claim and claim.job.link == job.link
+    with pytest.raises(ReportError, match="can't be read"):
+        _ = claim.spec
+
+
 def test_of_servers_that_take_at_once_each_gets_another_job(database):
     bench = Bench(database, NOWHERE)
     for number in range(6):

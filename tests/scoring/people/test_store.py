@@ -5,6 +5,7 @@ import io
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import func, select
@@ -74,6 +75,18 @@ def test_marks_of_others_cannot_be_touched(marked):
         marked.marking.store.enter(mine, token, MarkEntry(str(number % 10)))
     with pytest.raises(MarkError, match="changed this answer 20 times"):
         marked.marking.store.enter(mine, token, MarkEntry("10"))
+
+
+def test_the_last_change_of_a_mark_leaves_no_answer_that_stays_open_for_good(marked):
+    seat = marked.seat()
+    (token,) = marked.mark(seat, "5")
+    for number in range(1, MOST_VALUES - 2):
+        marked.marking.store.enter(seat, token, MarkEntry("" if number % 2 else "5"))
+    marked.marking.store.enter(seat, token, MarkEntry("6"))
+    with pytest.raises(MarkError, match="changed this answer 19 times"):
+        marked.marking.store.enter(seat, token, MarkEntry(""))
+    assert marked.marking.draw(seat)[0].token != token
+    assert [mark.score for mark in marked.marks()] == [0.6]
 
 
 @pytest.mark.locks_or_dialect
@@ -158,6 +171,14 @@ def test_where_two_labels_differ_a_third_person_is_asked(database, monkeypatch):
 
 
 @pytest.mark.locks_or_dialect
+def test_labels_that_differ_stay_disputed_while_one_is_asked_for_again():
+    first = SimpleNamespace(answer="a", marker="ada", round=1, value="perception")
+    second = SimpleNamespace(answer="a", marker="bob", round=1, value="reasoning")
+    is_open = SimpleNamespace(answer="a", marker="bob", round=2, value=None)
+    history = store._history([first, second, is_open], [second, is_open], "labels")
+    assert history.disputed == {"a"} and history.persons == {"a": {"ada", "bob"}}
+
+
 def test_who_had_ended_begins_anew_after_the_owner_deleted_what_was_said(marked):
     seats = SeatStore(marked.database)
     ended, left = marked.seat(), marked.seat("helper-1")
@@ -376,6 +397,19 @@ def test_one_person_under_two_reports_does_not_agree_with_somebody_else(marked, 
     again.mark(again.seat(), "7", 30)
     found = mark_results(marked.marking, again.job, report)
     assert found.marked > 30 and found.calibration and found.calibration.people is None
+
+
+def test_what_a_person_said_last_counts_whichever_report_was_marked_first(marked):
+    first_tokens = marked.mark(marked.seat(), "5", 30)
+    jobs = Jobs(marked.database)
+    again = MarkedReport(marked.database, marked.marking, jobs.add_done(OWNER, mm_vet_report(0.3)))
+    again.mark(again.seat(), "7", 30)
+    seat = marked.seat()
+    for token in first_tokens:
+        marked.marking.store.enter(seat, token, MarkEntry("2"))
+    answers = {marked.marking.store.find(seat, token).answer for token in first_tokens}
+    scores = {mark.score for mark in marked.marks() if mark.answer in answers and mark.round == 1}
+    assert scores == {0.2}
 
 
 def test_a_file_of_marks_has_so_many_people_and_no_longer_names(marked, tmp_path):

@@ -176,6 +176,13 @@ class TestWhichFileFits:
             open_joined_file(library, file, questions="other.tsv")
         assert open_joined_file(library, file, questions=NO_FILE).file is None
 
+    def test_a_named_question_file_of_an_empty_library_is_missed(self, library, tmp_path):
+        file = answers(tmp_path, circular())
+        assert open_joined_file(library, file).file is None
+        with pytest.raises(ChoicesError, match="'gone.tsv' isn't one of its question files"):
+            open_joined_file(library, file, questions="gone.tsv")
+        assert open_joined_file(library, file, questions=NO_FILE).file is None
+
     def test_half_of_the_ids_must_be_known(self, library, tmp_path):
         rows = [row(id) for id in [*SPARSE, 2500]]
         table_file(library.folder / "MMBench_DEV_EN.tsv", rows, ASKED)

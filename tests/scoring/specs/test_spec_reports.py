@@ -147,6 +147,14 @@ def test_a_column_without_a_name_is_no_split():
     assert split_of(read_spec(PAIRS), {"": "x", "part": "dev"}) == "dev"
 
 
+def test_groups_with_names_that_look_alike_have_a_file_each(tmp_path):
+    spec = PAIRS.replace(b"groups: [topic]", b"groups: [the topic, the-topic]")
+    cells = {"the topic": "pets", "the-topic": "wild"}
+    found = report(tmp_path / "m.csv", rows("A", "B", **cells), spec)
+    names = [sheet.name for sheet in benchmark_of(found).sheets(found)]
+    assert names == ["figures", "by-the-topic", "by-the-topic-2", "rules"]
+
+
 def test_figures_groups_splits_and_what_is_unread(tmp_path):
     lines = rows("A", "A", "B", "A or B", "The answer is A.", "A")
     lines[5] |= {"topic": "wild", "part": "test"}

@@ -63,3 +63,10 @@ def test_what_a_job_waits_for_stands_on_its_page_and_in_its_row(database):
         waits = waits_text(shown, bench.jobs)
         assert page in progress_html(shown, waits, ())
         assert f"<span>{row}</span>" in jobs_html([shown], waits)
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_only_a_private_free_report_has_a_last_day(database):
+    job = replace(Bench(database, NOWHERE).begun(), model="", state="done", finished=now())
+    assert "Kept until" in progress_html(job, "", ())
+    assert "Kept until" not in progress_html(replace(job, published=True), "", ())
