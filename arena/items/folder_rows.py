@@ -34,6 +34,8 @@ _FILE_NAMES = ("_file_name", "_file_names")
 """Endings of other columns with file names, each of which is an image of the item."""
 CREDIT_PARTS = ("creator", "source", "statement")
 """The parts of an image's credit, each in a column of its own."""
+_TEXTS = ("instruction", "family", "reference", "caption", *CREDIT_PARTS)
+"""Columns that hold a text alone, which in a table may read like a list or an object."""
 _METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")
 
 Row: TypeAlias = Mapping[str, JSON]
@@ -159,8 +161,7 @@ def _as_line(values: Row, path: Path) -> Row:
     for name, value in values.items():
         is_empty = value is None or (is_table and value == "")
         if not is_empty:
-            # an instruction may begin with a bracket, and is a text nevertheless
-            may_be_json = is_table and name != "instruction"
+            may_be_json = is_table and name not in _TEXTS
             row[name] = _cell_value(value) if may_be_json else value
     if "captions" not in row and "caption" in row:
         row["captions"] = [row.pop("caption")]
