@@ -73,7 +73,7 @@ def _original_repository(info: ModelInfo) -> str:
 def _facts(repository: str, info: ModelInfo, original: ModelInfo) -> dict[str, str]:
     """Returns the facts of a repository, by field. `original` has the original weights, and is mostly the same one."""
     licence = _licence(info) or _licence(original)
-    parameters = _parameters(info) or _parameters(original)
+    parameters = _parameters(original) or _parameters(info)
     owner = original.id.partition("/")[0]
     facts = {
         "organisation": _bounded_line(original.author) or _bounded_line(owner),
