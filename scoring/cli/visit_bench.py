@@ -184,16 +184,19 @@ def _board_files(boards: Sequence[AutomaticBoard]) -> dict[str, bytes]:
 
 def _check_one_kind(battles: Battles, file: str) -> None:
     """Raises RowsError for votes that no board may mix: of several judges, or of judges and people."""
-    judges = {
-        voter if judge else None for voter, judge in zip(battles.voter, battles.judge, strict=True)
+    origins = {
+        _origin_words(voter) if is_judge else "people"
+        for voter, is_judge in zip(battles.voter, battles.judge, strict=True)
     }
-    if len(judges) > 1:
-        origins = ", ".join(
-            sorted(f"the judge {judge!r}" if judge else "people" for judge in judges)
-        )
+    if len(origins) > 1:
         raise RowsError(
-            f"It has votes of {origins}, which a board never mixes. Split the file.", file
+            f"It has votes of {', '.join(sorted(origins))}, which a board never mixes. Split the file.",
+            file,
         )
+
+
+def _origin_words(judge: str | None) -> str:
+    return "a judge without a name" if judge is None else f"the judge {judge!r}"
 
 
 def _steadiness_line(pairs: Iterable[Pair]) -> Iterator[str]:
