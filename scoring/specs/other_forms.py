@@ -49,6 +49,8 @@ def own_spec(path: Path, name: str, find_file: FindFile) -> Spec:
         raw = _read_file(path)
     except YamlError as error:
         raise SpecError([SpecProblem("", str(error))], name) from None
+    except SpecError as error:
+        raise SpecError(error.problems, name) from None
     form = _form_of(raw)
     if form:
         way = f"python -m scoring benchmarks {name} --as spec --out NAME.yaml"
