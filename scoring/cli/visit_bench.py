@@ -46,19 +46,7 @@ app = Typer(rich_markup_mode=None)
 
 def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
     """Has a judge compare a model with its opponents; a complete submission enters the public board."""
-    options = request.options
-    if request.answers is None and not options.stored:
-        raise RowsError(
-            "There is nothing to judge. Name a file of predictions, or a stored model with -o stored=MODEL."
-        )
-    if request.questions or request.against:
-        raise BadParameter(
-            f"{benchmark.name} uses the items stored here. Leave out --questions and --against."
-        )
-    if not request.judge:
-        raise BadParameter(
-            f"{benchmark.name} needs a judge. Choose one with --judge MODEL.", param_hint="--judge"
-        )
+    _check_request(benchmark, request)
     serving = request.command_judge()
     with closing(Database(request.settings.database_url)) as database:
         submissions = Submissions(database, None)
@@ -88,6 +76,28 @@ def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
     yield progress.write_files(files, request.out, request.input_paths)
     if ungraded_sentence:
         raise progress.NothingGradedError(ungraded_sentence)
+
+
+def _check_request(benchmark: VisitBench, request: ScoreRequest) -> None:
+    """Raises RowsError for nothing to judge, and BadParameter for a request that is no comparison here."""
+    options = request.options
+    if request.answers is None and not options.stored:
+        raise RowsError(
+            "There is nothing to judge. Name a file of predictions, or a stored model with -o stored=MODEL."
+        )
+    if request.answers is not None and options.stored:
+        raise BadParameter(
+            f"{benchmark.name} can't judge a file and a stored model. Leave out one.",
+            param_hint="-o",
+        )
+    if request.questions or request.against:
+        raise BadParameter(
+            f"{benchmark.name} uses the items stored here. Leave out --questions and --against."
+        )
+    if not request.judge:
+        raise BadParameter(
+            f"{benchmark.name} needs a judge. Choose one with --judge MODEL.", param_hint="--judge"
+        )
 
 
 def _draft(
