@@ -18,7 +18,7 @@ _INTRODUCED = re.compile(
 """An introduction before an answer on its line: "Answer:", "Final answer:", "The answer is"."""
 _EMPHASIS = re.compile(r"(\*{1,3}|`{1,3}|_{2,3})(?P<words>[^*`]{1,400})\1\.?")
 _WRAPPING = re.compile(r"<[a-z]|\\f?boxed|\\box", re.IGNORECASE)
-_FORMULA = re.compile(r"\$(?P<words>[^$]{1,400})\$")
+_FORMULA = re.compile(r"\$(?P<words>[^$]{1,400})\$\.?")
 
 
 def unwrap_answer(prediction: str) -> str:
