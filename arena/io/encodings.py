@@ -34,9 +34,11 @@ def _is_gb18030(raw: bytes, is_cut: bool) -> bool:
     common = [pair for pair in pairs if min(pair) > 0xA0]
     firsts = [pair[0] for pair in common if pair[0] >= 0xB0]
     frequent = [first for first in firsts if first <= 0xD7]
-    kana = any("\u3041" <= sign <= "\u30fe" for sign in signs)
-    chinese = any(first > 0xC8 for first in firsts) and 2 * len(frequent) >= len(firsts)
-    return chinese and not kana and 4 * len(common) >= 3 * len(signs)
+    has_kana = any("\u3041" <= sign <= "\u30fe" for sign in signs)
+    is_beyond_korean = any(first > 0xC8 for first in firsts)
+    are_half_frequent = 2 * len(frequent) >= len(firsts)
+    are_most_common = 4 * len(common) >= 3 * len(signs)
+    return is_beyond_korean and are_half_frequent and are_most_common and not has_kana
 
 
 def _is_windows_1252(raw: bytes) -> bool:
@@ -52,5 +54,5 @@ def _is_windows_1252(raw: bytes) -> bool:
         return False
     letters = [place for place, sign in enumerate(text) if "\xc0" <= sign <= "\xff"]
     others = {sign for sign in text if not sign.isascii() and not "\xc0" <= sign <= "\xff"}
-    pairs = sum(first + 1 == second for first, second in pairwise(letters))
-    return others <= _WESTERN and 10 * pairs <= len(letters)
+    neighbours = sum(first + 1 == second for first, second in pairwise(letters))
+    return others <= _WESTERN and 10 * neighbours <= len(letters)

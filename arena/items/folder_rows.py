@@ -111,13 +111,13 @@ def unread_columns(columns: Iterable[str]) -> tuple[str, ...]:
 def row_images(row: Row) -> RowImages:
     """Returns an item's images. Raises RowsError."""
     filled = [name for name in IMAGE_COLUMNS if row.get(name)]
-    if not filled:
-        columns = [name for name in row if name.endswith(_FILE_NAMES)]
-        if columns:
-            names = [name for column in columns for name in _names(row[column], column)]
-            return RowImages(columns[0], names)
-        filled = [name for name in IMAGE_COLUMNS if name in row]
-    column = filled[0] if filled else IMAGE_COLUMNS[0]
+    other_columns = [name for name in row if name.endswith(_FILE_NAMES)]
+    if other_columns and not filled:
+        names = [name for column in other_columns for name in _names(row[column], column)]
+        return RowImages(other_columns[0], names)
+    # Without images, the error names an empty column of the row.
+    empty = [name for name in IMAGE_COLUMNS if name in row]
+    column = (filled or empty or IMAGE_COLUMNS)[0]
     value: Any = row.get(column)
     parts = value if isinstance(value, list) else [value]
     if any(isinstance(part, dict | bytes) for part in parts):
