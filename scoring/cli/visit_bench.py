@@ -68,7 +68,8 @@ def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
         else:
             reason = "judged elsewhere than at JUDGE_URL" if private else "a partial submission"
             if ungraded_sentence:
-                reason = ungraded_sentence[0].lower() + ungraded_sentence[1:].partition(":")[0]
+                statement = ungraded_sentence.partition(":")[0]  # without the explanation after it
+                reason = statement[0].lower() + statement[1:]
             yield f"Private: {reason}."
             boards = boards_of(report)
     yield from _board_lines(boards)
@@ -187,9 +188,11 @@ def _public_boards(store: SubmissionStore, report: MatchReport) -> list[Automati
 
 
 def _board_files(boards: Sequence[AutomaticBoard]) -> dict[str, bytes]:
-    return dict(
-        zip(TABLES, (leaderboard_tsv(boards).encode(), family_csv(boards).encode()), strict=True)
-    )
+    board_name, families_name = TABLES
+    return {
+        board_name: leaderboard_tsv(boards).encode(),
+        families_name: family_csv(boards).encode(),
+    }
 
 
 def _check_one_kind(battles: Battles, file: str) -> None:

@@ -27,7 +27,7 @@ def load_benchmarks(path: Path) -> Sequence[Translated]:
     except SpecError as error:
         raise SpecError(error.problems, path.name) from None
     spec = named_spec(raw, path.name, finder_near(path))
-    return [Translated("", spec.name, spec, ())]
+    return [Translated(form="", task=spec.name, spec=spec, left_out=())]
 
 
 def load_benchmark(path: Path, task: str | None) -> Translated:
@@ -73,6 +73,7 @@ def _read_content(content: bytes) -> Any:
     try:
         return read_yaml(content)
     except YamlError:
+        # The form is known only once the file is read, so that one that names code is read and then refused.
         raw = read_yaml(content, names_code=True)
         if not _form_of(raw):
             raise

@@ -252,6 +252,7 @@ class Spec(BaseModel):
 
 
 def kind_of(rule: RuleKind) -> str:
+    """The word for a rule's kind, a field that each kind defines for itself."""
     return str(rule.model_dump(include={"kind"})["kind"])
 
 
