@@ -58,8 +58,9 @@ def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
         if ungraded_sentence:
             yield ungraded_sentence
         yield from _steadiness_line(match.winners for match in report.matches)
-        base_url = request.base_url
-        private = base_url and base_url != request.settings.judge.base_url
+        operators_url = request.settings.judge.base_url
+        base_url = request.base_url or operators_url
+        private = base_url.rstrip("/") != operators_url.rstrip("/")
         if report.complete and not private and not ungraded_sentence:
             entered = submissions.store.enter(OWNER, report)
             variant = f", variant {entered.number} of this submitter" if entered.number else ""

@@ -140,6 +140,13 @@ def test_what_is_wrong_is_said_in_words(command, data, words, told):
     assert command.server.counts.calls == 0
 
 
+def test_the_operators_address_with_a_slash_is_no_other_one(command, data):
+    file = str(predictions(command.folder / "predictions.csv", instances(data)[:1]))
+    address = f"{command.server.address.rstrip('/')}/"
+    done = command.compare(file, "-o", "opponents=1", "--base-url", address, "--yes")
+    assert "Private: a partial submission." in done.out, done.err
+
+
 def test_a_board_of_a_file_never_mixes_judges_and_people(command):
     rows = [
         {
