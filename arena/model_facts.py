@@ -57,7 +57,9 @@ def parse_size(text: str) -> int | None:
 
 
 def size_text(parameters: int) -> str:
-    """Returns a number of parameters as people write it: 8B, 8.3B, 256M."""
+    """Returns a number of parameters as people write it: 8B, 8.3B, 256M; in digits if it would be 0M."""
+    if parameters < 0.05 * _UNITS["M"]:
+        return str(parameters)
     unit = "M"
     for larger_unit in ("B", "T"):
         # from here on, the smaller unit would be rounded to 1000

@@ -58,6 +58,8 @@ CLASS = 30
 """Guests of one network who share a taste."""
 CLASS_TASTE = 0.7
 """Deviation of a class's taste for each model, in log odds."""
+CLASSROOMS = ((500, 10), (130, 50))
+"""Honest voters of an arena with a class, and votes of each."""
 REVIEWED = 1_000_000
 REVIEWED_EACH = 10
 
@@ -188,7 +190,7 @@ def reviewed(choices: VoterChoices, cohorts: Sequence[Cohort]) -> Outcome:
     """Reviews an arena of CROWD_MODELS models."""
     flags = review(choices, CROWD_MODELS, cohorts)
     is_out = left_out(choices, flags)
-    flagged = {flag.voter for flag in flags}
+    voters_flagged = {flag.voter for flag in flags}
     fully_out = {flag.voter for flag in flags if flag.reason not in CROWD_REASONS}
     voters = set(choices.voter.tolist())
     honest = {voter for voter in voters if voter < FIRST_RIGGER}
@@ -196,9 +198,9 @@ def reviewed(choices: VoterChoices, cohorts: Sequence[Cohort]) -> Outcome:
     before = places(choices.take(choices.voter < FIRST_RIGGER), CROWD_MODELS)
     after = places(choices.take(~is_out), CROWD_MODELS)
     return Outcome(
-        caught=len(flagged & riggers) / max(1, len(riggers)),
+        caught=len(voters_flagged & riggers) / max(1, len(riggers)),
         honest=len(fully_out & honest) / len(honest),
-        touched=len((flagged - fully_out) & honest) / len(honest),
+        touched=len((voters_flagged - fully_out) & honest) / len(honest),
         moved=abs(int(after[WEAKEST] - before[WEAKEST])),
     )
 
@@ -235,7 +237,7 @@ def together_against_one(runs: int) -> int:
             ]
             title = f"{riggers} accounts of {each} votes, {honest} honest ones of 100, tastes {taste:<4}"
             missed += print_means(title, [reviewed(arena, ()) for arena in arenas])
-        for voters, each in ((500, 10), (130, 50)):
+        for voters, each in CLASSROOMS:
             arenas = (
                 with_class(np.random.default_rng(run), taste, voters, each) for run in range(runs)
             )
@@ -264,9 +266,10 @@ def print_times() -> None:
         part()
         seconds.append(time.perf_counter() - start)
     alone, cohort, crowd = seconds
+    times_without_crowds = sum(seconds) / (alone + cohort)
     print(
         f"a review of {REVIEWED:,} votes of {voters:,} voters: {sum(seconds):.0f} s, {alone:.0f} s for single voters, "
-        f"{cohort:.0f} s for cohorts, {crowd:.0f} s for crowds ({sum(seconds) / (alone + cohort):.2f} times as long)"
+        f"{cohort:.0f} s for cohorts, {crowd:.0f} s for crowds ({times_without_crowds:.2f} times as long)"
     )
 
 

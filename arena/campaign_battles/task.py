@@ -51,8 +51,8 @@ class BattleWork:
     def battle(self, seat: Seat, network: str | None) -> Battle | None:
         """Returns the seat's unfinished battle or a new one; None if the campaign has nothing left for it.
 
-        A battle that was shown before the campaign ended, or the seat was full, is finished first, and counts. Raises
-        LimitError, and CampaignError if the bank lacks the campaign's items.
+        A battle that was shown before the campaign ended, or the seat was full, is finished first, and counts unless it
+        has lost its place (`_is_kept`). Raises LimitError, and CampaignError if the bank lacks the campaign's items.
         """
         state = self.states.state_of(seat.campaign)
         spec = seat.campaign.spec
@@ -65,8 +65,10 @@ class BattleWork:
             with self._database.read() as connection:
                 progress = seat_progress(connection, seat.id)
                 check = drawn_check(checks, progress, taken, spec)
-                if check is not None or progress.votes >= spec.seat.votes:
+                if check is not None:
                     return check
+                if progress.votes >= spec.seat.votes:
+                    return None
                 return drawn_battle(connection, seat, progress, state, taken, self._coin)
 
         def may_come_back(battle: Battle, tuple_: ItemPair) -> bool:

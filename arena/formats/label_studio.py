@@ -3,7 +3,7 @@
 Sources: labelstud.io/tags/pairwise, and `converter/exports/csv2.py` and `converter/utils.py` of the repository
 HumanSignal/label-studio-sdk. An annotation has `selected: left` or `right`; left is the object that the tag names
 first. A project chooses the names of its task's data. The two members with "model" in their names are the models, in
-alphabetical order (left before right, a before b); a prompt has to have a usual name. Without a prompt, the task is the
+alphabetical order (left before right, a before B); a prompt has to have a usual name. Without a prompt, the task is the
 item. No export says whether the models' names were shown."""
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ def _split(row: Row) -> Sequence[Row]:
 def _vote(row: Row) -> Vote | SkippedRow:
     is_task = "annotations" in row
     annotation = _annotation_of_task(row) if is_task else _annotation_of_flat_row(row)
-    if annotation.record.get("was_cancelled"):
+    if cells.flag(annotation.record, "was_cancelled"):
         return SkippedRow("the annotator skipped the task")
     sides: list[Winner] = []
     for value in annotation.values:
@@ -103,7 +103,7 @@ def _selected_sides(value: Any) -> Iterator[Winner]:
 
 def _model_members(data: Mapping[str, Any]) -> Sequence[str]:
     """Returns the two members of a task's data with the models' names, the left one first. Raises RowsError."""
-    members = sorted(member for member in data if "model" in member.lower())
+    members = sorted((member for member in data if "model" in member.lower()), key=str.lower)
     if len(members) != 2:
         found_members = ", ".join(map(repr, members)) or "none"
         raise RowsError(

@@ -47,13 +47,13 @@ class ImportedVotesError(ValueError):
 
 @dataclass(frozen=True)
 class ImportRequest:
-    """Settings of an import; the last import's settings apply to the whole source, except the name."""
+    """Settings of an import; `into_live` and `both_bad` of the last import apply to the whole source."""
 
     source: str
     into_live: bool = False
     """Whether votes on items of this arena also count on the boards of those items."""
     both_bad: BothBad = "half"
-    """Whether such a vote is half a win to each side, or doesn't count."""
+    """Whether a vote "both bad" is half a win to each side, or doesn't count."""
     judge: bool = False
     """Whether a judge model chose, for votes without that information."""
 
@@ -195,7 +195,7 @@ def _are_on_demo_items(connection: Connection, items: Iterable[str | None]) -> s
 
 
 def _check_request(connection: Connection, order: ImportRequest, judge: bool, demo: bool) -> None:
-    """Raises ImportedVotesError for an empty or taken name, and for votes that never count beside live ones."""
+    """Raises ImportedVotesError for an empty, long or taken name, and for votes that never count beside live ones."""
     taken = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.name == order.source))
     if taken or not order.source.strip() or len(order.source) > _LONGEST_NAME:
         problem = f"can't be used: it's empty, that of a source of items, or over {_LONGEST_NAME} characters"
@@ -233,7 +233,8 @@ def _drafts(
     """
     remaining_times = iter(times)
     repeats: Counter[str] = Counter()
-    # A vote that is left out keeps its digest.
+    # A row whose vote is left out may count in a later import. Its digest must be the same then, so it is made as for
+    # the file's votes.
     has_identified = any(map(_is_identified, battles.votes()))
     for row, vote in battles.lines():
         origin = _origin(battles, row)

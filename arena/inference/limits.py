@@ -5,7 +5,7 @@ import math
 from arena.types import Conversation, Generation, ModelCard, ModelError, Price, Usage
 
 ATTEMPTS = 3
-"""Attempts at a request; none after the first word of its answer."""
+"""Attempts at a request; once the first word of an answer has come, it isn't repeated."""
 WHOLE_ANSWER_TIMEOUTS = 10
 """The most time of a whole answer, as a multiple of the card's time-out; errors say "ten times"."""
 _PER_TURN = 16
@@ -27,7 +27,10 @@ def check_limits(card: ModelCard, turns: Conversation) -> None:
 
 
 def text_tokens(card: ModelCard, turns: Conversation) -> int:
-    """Returns the estimated tokens of the texts: one for four ASCII characters, or for any other character."""
+    """Returns the estimated tokens of the texts: one for four ASCII characters, or for any other character.
+
+    The template's tokens around each message and the system prompt are added.
+    """
     text = card.system + "".join(turn.text for turn in turns)
     wide = sum(not character.isascii() for character in text)
     return (len(text) - wide) // 4 + wide + _PER_TURN * (len(turns) + 1)

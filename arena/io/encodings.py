@@ -1,5 +1,6 @@
 """Encodings of text that is not UTF-8, guessed from its bytes; one is named only where nearly all of the text fits."""
 
+import codecs
 from itertools import pairwise
 
 _GB18030 = "GB18030 (GBK), as Chinese spreadsheets save it"
@@ -11,22 +12,21 @@ _WESTERN = frozenset("“”‘’–—…•€£°«»¿¡§©®±²³µ½¼�
 
 def read_as(text: bytes, place: str) -> str:
     """Returns the likely encoding of text that is not UTF-8, or `place`, which names the first wrong byte."""
-    if len(text) > SAMPLE:
-        text = text[:SAMPLE].rsplit(b"\n", 1)[0]
-    if _is_gb18030(text):
+    sample = text[:SAMPLE]
+    if _is_gb18030(sample, is_cut=len(text) > SAMPLE):
         return _GB18030
-    return f"{place} (Latin-1 or Windows-1252?)" if _is_windows_1252(text) else place
+    return f"{place} (Latin-1 or Windows-1252?)" if _is_windows_1252(sample) else place
 
 
-def _is_gb18030(raw: bytes) -> bool:
+def _is_gb18030(raw: bytes, is_cut: bool) -> bool:
     """Returns whether text that is not UTF-8 reads as Chinese in GB18030 or GBK.
 
     Its common characters are pairs of bytes above 0xA0, and most ideographs begin with 0xB0 to 0xD7. A letter of
     Latin-1 stands alone between ASCII; Korean's EUC-KR begins with 0xC8 at most; Japanese has kana; Cyrillic begins
-    higher.
+    higher. `is_cut`: whether the last character may lack its end.
     """
     try:
-        text = raw.decode("gb18030")
+        text = codecs.getincrementaldecoder("gb18030")().decode(raw, final=not is_cut)
     except UnicodeDecodeError:
         return False
     signs = [sign for sign in text if not sign.isascii()]
@@ -34,21 +34,25 @@ def _is_gb18030(raw: bytes) -> bool:
     common = [pair for pair in pairs if min(pair) > 0xA0]
     firsts = [pair[0] for pair in common if pair[0] >= 0xB0]
     frequent = [first for first in firsts if first <= 0xD7]
-    kana = any("\u3041" <= sign <= "\u30fe" for sign in signs)
-    chinese = any(first > 0xC8 for first in firsts) and 2 * len(frequent) >= len(firsts)
-    return chinese and not kana and 4 * len(common) >= 3 * len(signs)
+    has_kana = any("\u3041" <= sign <= "\u30fe" for sign in signs)
+    is_beyond_korean = any(first > 0xC8 for first in firsts)
+    are_half_frequent = 2 * len(frequent) >= len(firsts)
+    are_most_common = 4 * len(common) >= 3 * len(signs)
+    return is_beyond_korean and are_half_frequent and are_most_common and not has_kana
 
 
 def _is_windows_1252(raw: bytes) -> bool:
     """Returns whether text that is not UTF-8 reads as a Western language: accented letters, rarely two in a row.
 
-    In other encodings such bytes follow one another, or are none of its letters.
+    In other encodings such bytes follow one another, or are none of its letters. A sample of ASCII shows nothing.
     """
+    if raw.isascii():
+        return False
     try:
         text = raw.decode("cp1252")
     except UnicodeDecodeError:
         return False
     letters = [place for place, sign in enumerate(text) if "\xc0" <= sign <= "\xff"]
     others = {sign for sign in text if not sign.isascii() and not "\xc0" <= sign <= "\xff"}
-    pairs = sum(first + 1 == second for first, second in pairwise(letters))
-    return others <= _WESTERN and 10 * pairs <= len(letters)
+    neighbours = sum(first + 1 == second for first, second in pairwise(letters))
+    return others <= _WESTERN and 10 * neighbours <= len(letters)

@@ -25,6 +25,6 @@ def _member(folder: Path, part: str) -> Path | None:
     return next((path for path in paths if os.path.lexists(path)), None)
 
 
-def same_name(name: str) -> str:
+def composed_name(name: str) -> str:
     """Returns a name in Unicode's form NFC, so that names that differ in form alone are equal."""
     return unicodedata.normalize("NFC", name)

@@ -79,7 +79,7 @@ class Heading:
     expected: str = "this column"
     mend: str = "Rename or add it."
     as_written: bool = False
-    """Whether blanks around a text, and an apostrophe before it, stay; null is then refused as a text."""
+    """Whether blanks around a text, and an apostrophe before it, stay; a required text is then never null."""
 
 
 def cell(
@@ -171,8 +171,8 @@ def sound_rows(
     for record in records:
         row = reader.row(record)
         if isinstance(row, _WrongRow):
-            cell = _WrongCell(record.row, row.quoted_cell)
-            wrong_cells.setdefault(row.text(), []).append(cell)
+            wrong_cell = _WrongCell(record.row, row.quoted_cell)
+            wrong_cells.setdefault(row.text(), []).append(wrong_cell)
             continue
         values = _key_values(row, key)
         problem = check(row)

@@ -34,6 +34,8 @@ _FILE_NAMES = ("_file_name", "_file_names")
 """Endings of other columns with file names, each of which is an image of the item."""
 CREDIT_PARTS = ("creator", "source", "statement")
 """The parts of an image's credit, each in a column of its own."""
+_TEXTS = ("instruction", "family", "reference", "caption", *CREDIT_PARTS)
+"""Columns that hold a text alone, which in a table may read like a list or an object."""
 _METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")
 
 Row: TypeAlias = Mapping[str, JSON]
@@ -109,13 +111,13 @@ def unread_columns(columns: Iterable[str]) -> tuple[str, ...]:
 def row_images(row: Row) -> RowImages:
     """Returns an item's images. Raises RowsError."""
     filled = [name for name in IMAGE_COLUMNS if row.get(name)]
-    if not filled:
-        columns = [name for name in row if name.endswith(_FILE_NAMES)]
-        if columns:
-            names = [name for column in columns for name in _names(row[column], column)]
-            return RowImages(columns[0], names)
-        filled = [name for name in IMAGE_COLUMNS if name in row]
-    column = filled[0] if filled else IMAGE_COLUMNS[0]
+    other_columns = [name for name in row if name.endswith(_FILE_NAMES)]
+    if other_columns and not filled:
+        names = [name for column in other_columns for name in _names(row[column], column)]
+        return RowImages(other_columns[0], names)
+    # Without images, the error names an empty column of the row.
+    empty = [name for name in IMAGE_COLUMNS if name in row]
+    column = (filled or empty or IMAGE_COLUMNS)[0]
     value: Any = row.get(column)
     parts = value if isinstance(value, list) else [value]
     if any(isinstance(part, dict | bytes) for part in parts):
@@ -159,8 +161,7 @@ def _as_line(values: Row, path: Path) -> Row:
     for name, value in values.items():
         is_empty = value is None or (is_table and value == "")
         if not is_empty:
-            # an instruction may begin with a bracket, and is a text nevertheless
-            may_be_json = is_table and name != "instruction"
+            may_be_json = is_table and name not in _TEXTS
             row[name] = _cell_value(value) if may_be_json else value
     if "captions" not in row and "caption" in row:
         row["captions"] = [row.pop("caption")]

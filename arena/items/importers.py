@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 from arena.io.data_urls import data_url_content, is_data_url, shown_name
 from arena.io.fetch import FetchError, fetch_all
 from arena.io.images import PictureError, PictureStore, difference_hash, read_picture
-from arena.io.named_files import named_file, same_name
+from arena.io.named_files import composed_name, named_file
 from arena.io.strict_json import row_errors
 from arena.io.tables import COMMAND_LINE, JSON, Record, RowsError, parse_json, read_records
 from arena.items.folder_rows import (
@@ -382,7 +382,7 @@ class _KnownItems:
         self._by_key = {item.key: item.id for item in known}
         self._by_names: dict[tuple[str, tuple[str, ...]], int | None] = {}
         for item in known:
-            files = tuple(same_name(last_part(name)) for name in item.image_names)
+            files = tuple(composed_name(last_part(name)) for name in item.image_names)
             names = (folded(item.instruction), files)
             is_ambiguous = names in self._by_names
             self._by_names[names] = None if is_ambiguous else item.id
@@ -397,7 +397,7 @@ class _KnownItems:
         instruction = text_in(row, "instruction")
         names = list_in(row, _image_column(row))
         by_address = self._by_key.get(item_key(instruction, names))
-        files = tuple(same_name(last_part(name)) for name in names)
+        files = tuple(composed_name(last_part(name)) for name in names)
         return by_address or self._by_names.get((folded(instruction), files))
 
 

@@ -56,7 +56,7 @@ def bank_votes() -> Select:
 
 
 def live_votes() -> Select:
-    """Returns a SELECT of the ranked live votes in the same columns; their key is the bank's item, if there is one."""
+    """Returns a SELECT of the ranked live votes in the same columns; the item is NULL for a person's own images."""
     own, items = LIVE_SOURCES
     turns = select(func.count()).where(TURN.c.battle_id == BATTLE.c.id).correlate(BATTLE)
     query = select(
@@ -74,7 +74,7 @@ def live_votes() -> Select:
 
 
 class AnswerMarks(NamedTuple):
-    """An export's facts about an answer, which has no text there."""
+    """Facts about an answer in an export, which leaves out the answers' texts."""
 
     words_thought: int = 0
     cut: bool = False
@@ -140,7 +140,7 @@ def exported_vote(
 ) -> Vote:
     """Returns the vote of a row of `bank_votes` or `live_votes`.
 
-    `models` are the names by code, `pictures` the result of `items.alike.alike_keys`.
+    `models` are the names by code, `pictures` the result of `items.alike.alike_keys`, `conversation` the battle's name.
     """
     return Vote(
         model_a=models[row.model_a],

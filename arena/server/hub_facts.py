@@ -71,14 +71,15 @@ def _original_repository(info: ModelInfo) -> str:
 
 
 def _facts(repository: str, info: ModelInfo, original: ModelInfo) -> dict[str, str]:
-    """Returns the facts of a repository, by field. `original` has the original weights, and is mostly the same one."""
+    """Returns the facts of a repository, by field. `original` is `info` itself, except for a conversion."""
     licence = _licence(info) or _licence(original)
-    parameters = _parameters(info) or _parameters(original)
+    parameters = _parameters(original) or _parameters(info)
     owner = original.id.partition("/")[0]
     facts = {
         "organisation": _bounded_line(original.author) or _bounded_line(owner),
         **licence,
         "parameters": fact_text(parameters) if parameters else "",
+        # Without this format nothing is known: the weights may be open in another one.
         "open": "yes" if info.safetensors or original.safetensors else "",
         "gated": fact_text(original.gated in ("auto", "manual")),
         ON_HUB: original.created_at.date().isoformat() if original.created_at else "",

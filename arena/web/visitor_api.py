@@ -152,8 +152,8 @@ class JsonBody:
 class GrowingText:
     """A growing text. The page gets only its new parts.
 
-    Complete Markdown blocks are sent as HTML, once, and the words of the last block as they come. Words that are
-    invisible until more come wait for these.
+    Complete Markdown blocks are sent as HTML, once, and the words of the last block as they come. Words that aren't
+    visible yet wait for the next ones.
     """
 
     def __init__(self) -> None:
@@ -198,7 +198,7 @@ class GrowingText:
         self._invisible = [words[visible_length:]]
         if not self._context:
             return visible_text(text)
-        # The letter keeps the context from being the beginning of a text.
+        # `visible_text` strips line breaks from the start of a text. A letter before the context keeps its own.
         context = f"\xe9{self._context}"
         return visible_text(context + text)[len(context) :]
 

@@ -46,19 +46,7 @@ app = Typer(rich_markup_mode=None)
 
 def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
     """Has a judge compare a model with its opponents; a complete submission enters the public board."""
-    options = request.options
-    if request.answers is None and not options.stored:
-        raise RowsError(
-            "There is nothing to judge. Name a file of predictions, or a stored model with -o stored=MODEL."
-        )
-    if request.questions or request.against:
-        raise BadParameter(
-            f"{benchmark.name} uses the items stored here. Leave out --questions and --against."
-        )
-    if not request.judge:
-        raise BadParameter(
-            f"{benchmark.name} needs a judge. Choose one with --judge MODEL.", param_hint="--judge"
-        )
+    _check_request(benchmark, request)
     serving = request.command_judge()
     with closing(Database(request.settings.database_url)) as database:
         submissions = Submissions(database, None)
@@ -70,8 +58,9 @@ def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
         if ungraded_sentence:
             yield ungraded_sentence
         yield from _steadiness_line(match.winners for match in report.matches)
-        base_url = request.base_url
-        private = base_url and base_url != request.settings.judge.base_url
+        operators_url = request.settings.judge.base_url
+        base_url = request.base_url or operators_url
+        private = base_url.rstrip("/") != operators_url.rstrip("/")
         if report.complete and not private and not ungraded_sentence:
             entered = submissions.store.enter(OWNER, report)
             variant = f", variant {entered.number} of this submitter" if entered.number else ""
@@ -80,7 +69,8 @@ def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
         else:
             reason = "judged elsewhere than at JUDGE_URL" if private else "a partial submission"
             if ungraded_sentence:
-                reason = ungraded_sentence[0].lower() + ungraded_sentence[1:].partition(":")[0]
+                statement = ungraded_sentence.partition(":")[0]  # without the explanation after it
+                reason = statement[0].lower() + statement[1:]
             yield f"Private: {reason}."
             boards = boards_of(report)
     yield from _board_lines(boards)
@@ -88,6 +78,28 @@ def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
     yield progress.write_files(files, request.out, request.input_paths)
     if ungraded_sentence:
         raise progress.NothingGradedError(ungraded_sentence)
+
+
+def _check_request(benchmark: VisitBench, request: ScoreRequest) -> None:
+    """Raises RowsError for nothing to judge, and BadParameter for a request that is no comparison here."""
+    options = request.options
+    if request.answers is None and not options.stored:
+        raise RowsError(
+            "There is nothing to judge. Name a file of predictions, or a stored model with -o stored=MODEL."
+        )
+    if request.answers is not None and options.stored:
+        raise BadParameter(
+            f"{benchmark.name} can't judge a file and a stored model. Leave out one.",
+            param_hint="-o",
+        )
+    if request.questions or request.against:
+        raise BadParameter(
+            f"{benchmark.name} uses the items stored here. Leave out --questions and --against."
+        )
+    if not request.judge:
+        raise BadParameter(
+            f"{benchmark.name} needs a judge. Choose one with --judge MODEL.", param_hint="--judge"
+        )
 
 
 def _draft(
@@ -177,23 +189,28 @@ def _public_boards(store: SubmissionStore, report: MatchReport) -> list[Automati
 
 
 def _board_files(boards: Sequence[AutomaticBoard]) -> dict[str, bytes]:
-    return dict(
-        zip(TABLES, (leaderboard_tsv(boards).encode(), family_csv(boards).encode()), strict=True)
-    )
+    board_name, families_name = TABLES
+    return {
+        board_name: leaderboard_tsv(boards).encode(),
+        families_name: family_csv(boards).encode(),
+    }
 
 
 def _check_one_kind(battles: Battles, file: str) -> None:
     """Raises RowsError for votes that no board may mix: of several judges, or of judges and people."""
-    judges = {
-        voter if judge else None for voter, judge in zip(battles.voter, battles.judge, strict=True)
+    origins = {
+        _origin_words(voter) if is_judge else "people"
+        for voter, is_judge in zip(battles.voter, battles.judge, strict=True)
     }
-    if len(judges) > 1:
-        origins = ", ".join(
-            sorted(f"the judge {judge!r}" if judge else "people" for judge in judges)
-        )
+    if len(origins) > 1:
         raise RowsError(
-            f"It has votes of {origins}, which a board never mixes. Split the file.", file
+            f"It has votes of {', '.join(sorted(origins))}, which a board never mixes. Split the file.",
+            file,
         )
+
+
+def _origin_words(judge: str | None) -> str:
+    return "a judge without a name" if judge is None else f"the judge {judge!r}"
 
 
 def _steadiness_line(pairs: Iterable[Pair]) -> Iterator[str]:

@@ -63,9 +63,8 @@ def _flags(prediction: str, question: Question) -> tuple[str, ...]:
     signs: list[str] = []
     for text, is_obfuscated in readings(prediction).items():
         attacks = families(text)
-        is_disguised = (
-            bool(attacks) and is_obfuscated and not signs
-        )  # only what nobody sees attacks
+        # An attack in plain sight needs no disguise.
+        is_disguised = bool(attacks) and is_obfuscated and not signs
         signs += attacks
         if is_disguised:
             signs.append("disguised")
@@ -91,7 +90,7 @@ def canaries() -> tuple[Filled, ...]:
 
 
 _MOST_SECRET_CANARIES = 8
-"""Most canaries for one job: half are answers of ours, half the upload's own."""
+"""Most canaries for one job: at most half are answers of ours, the others are the upload's own."""
 _LONG_WORD = re.compile(r"[^\W\d_]{5,}")
 _NUMBER_OR_YES = re.compile(
     r"\d|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|yes|no|none)\b"
@@ -101,8 +100,8 @@ _NUMBER_OR_YES = re.compile(
 def secret_canaries(filled: Sequence[Filled], seed: str) -> tuple[Filled, ...]:
     """Canaries of one job: answers of ours and of this upload, each under a question of the upload that it cannot fit.
 
-    The secret seed decides the draw. A question is not used if an answer might fit by chance: with a truth of numbers
-    alone, or with a word of the answer in its truth.
+    The secret seed decides the draw. A question is not used if an answer might fit by chance: if its truth has a
+    number, a yes or no, short words alone, or a word of the answer.
     """
 
     def rank(parts: Iterable[str]) -> str:
@@ -114,23 +113,23 @@ def secret_canaries(filled: Sequence[Filled], seed: str) -> tuple[Filled, ...]:
         if answered.prediction and _WORD.search(answered.prediction)
     ]
     shipped_answers = list(_shipped_answers().items())
-    canaries: list[Filled] = []
+    drawn: list[Filled] = []
     free_questions = {answered.question.id: answered.question for answered in filled}
     for answers, most in (
         (shipped_answers, _MOST_SECRET_CANARIES // 2),
         (uploaded_answers, _MOST_SECRET_CANARIES),
     ):
         for source, answer in sorted(answers, key=rank):
-            if len(canaries) == most:
+            if len(drawn) == most:
                 break
             hosts = [host for host in free_questions.values() if _cannot_fit(host, source, answer)]
             if not hosts:
                 continue
             host = min(hosts, key=lambda host: rank((host.id, source, answer)))
             del free_questions[host.id]
-            question = replace(host, id=f"secret canary {len(canaries) + 1}")
-            canaries.append(Filled(question, answer))
-    return tuple(canaries)
+            question = replace(host, id=f"secret canary {len(drawn) + 1}")
+            drawn.append(Filled(question, answer))
+    return tuple(drawn)
 
 
 def _cannot_fit(host: Question, source: str, answer: str) -> bool:

@@ -42,6 +42,9 @@ class OpenRule(JudgedKind):
     def protocols(self) -> frozenset[RuleProtocol]:
         return frozenset(("strict", "authors"))
 
+    def wrong_truth(self, item: Item) -> str:
+        return "" if accepted_answers(self.truth_of(item) or "") else "is an empty list"
+
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         truths = accepted_answers(self.truth_of(item) or "")
         if protocol == "authors":
@@ -49,6 +52,8 @@ class OpenRule(JudgedKind):
             score = float(is_mmmu_right(answers, truths))
             read = ", ".join(sorted(map(str, answers)))[:200]
             return Reading(score, read, "key phrases and numbers")
+        if not truths:
+            return Reading(None, "", "the right answer is an empty list")
         short = short_answer(answer, truths)
         if short.problem:
             return unread_reading(protocol, short.problem, short.is_open)

@@ -18,7 +18,7 @@ _INTRODUCED = re.compile(
 """An introduction before an answer on its line: "Answer:", "Final answer:", "The answer is"."""
 _EMPHASIS = re.compile(r"(\*{1,3}|`{1,3}|_{2,3})(?P<words>[^*`]{1,400})\1\.?")
 _WRAPPING = re.compile(r"<[a-z]|\\f?boxed|\\box", re.IGNORECASE)
-_FORMULA = re.compile(r"\$(?P<words>[^$]{1,400})\$")
+_FORMULA = re.compile(r"\$(?P<words>[^$]{1,400})\$\.?")
 
 
 def unwrap_answer(prediction: str) -> str:
@@ -48,9 +48,8 @@ def _last_statement(text: str) -> str:
     if not introductions:
         return text
     rest = lines[-1][introductions[-1].end() :].strip()
-    is_in_bold = (
-        "*" in introductions[-1][0]
-    )  # "**Answer: 5**" has the end of its bold behind the answer
+    # "**Answer: 5**" has the end of its bold behind the answer.
+    is_in_bold = "*" in introductions[-1][0]
     return rest.rstrip("*") if is_in_bold else rest
 
 
@@ -93,8 +92,10 @@ def _statements(text: str) -> Iterator[str]:
     )
     for line in text.splitlines():
         introductions = [*_INTRODUCED.finditer(line)]
+        if not introductions:
+            continue
         ends = [introduction.start() for introduction in introductions[1:]] + [len(line)]
-        for introduction, end in zip(introductions, ends, strict=False):
+        for introduction, end in zip(introductions, ends, strict=True):
             statement = line[introduction.end() : end]
             is_in_holder = bool(holders) and _WRAPPING.search(statement) is not None
             if not is_in_holder:

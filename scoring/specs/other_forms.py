@@ -27,7 +27,7 @@ def load_benchmarks(path: Path) -> Sequence[Translated]:
     except SpecError as error:
         raise SpecError(error.problems, path.name) from None
     spec = named_spec(raw, path.name, finder_near(path))
-    return [Translated("", spec.name, spec, ())]
+    return [Translated(form="", task=spec.name, spec=spec, left_out=())]
 
 
 def load_benchmark(path: Path, task: str | None) -> Translated:
@@ -49,6 +49,8 @@ def own_spec(path: Path, name: str, find_file: FindFile) -> Spec:
         raw = _read_file(path)
     except YamlError as error:
         raise SpecError([SpecProblem("", str(error))], name) from None
+    except SpecError as error:
+        raise SpecError(error.problems, name) from None
     form = _form_of(raw)
     if form:
         way = f"python -m scoring benchmarks {name} --as spec --out NAME.yaml"
@@ -71,6 +73,7 @@ def _read_content(content: bytes) -> Any:
     try:
         return read_yaml(content)
     except YamlError:
+        # The form is known only once the file is read, so that one that names code is read and then refused.
         raw = read_yaml(content, names_code=True)
         if not _form_of(raw):
             raise

@@ -252,6 +252,7 @@ class Spec(BaseModel):
 
 
 def kind_of(rule: RuleKind) -> str:
+    """The word for a rule's kind, a field that each kind defines for itself."""
     return str(rule.model_dump(include={"kind"})["kind"])
 
 
@@ -300,11 +301,8 @@ def _read_new_spec(raw: Any) -> Spec:
         text = f"Write names with values, as in `name: Animals`, instead of {quoted(raw)}."
         raise SpecError([SpecProblem("", text)])
     fields = Spec.model_fields
-    problems = [
-        SpecProblem("", none_of(name, fields, is_optional=True))
-        for name in raw
-        if name not in fields
-    ]
+    unknown = [name for name in raw if name not in fields]
+    problems = [SpecProblem("", none_of(name, fields, is_optional=True)) for name in unknown]
     values = {name: _read_value(name, raw, problems) for name in fields}
     right_values = {name: value for name, value in values.items() if value is not _WRONG}
     problems += _joint_problems(right_values)
@@ -434,8 +432,9 @@ def _read_figures(value: Any, problems: list[SpecProblem]) -> Any:
 
 def _joint_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     """Yields problems of fields with one another; `read` lacks the fields that have problems of their own."""
-    yield from _repeated_column_problems(read.get("columns", Columns()))
-    yield from _answer_column_problems(read)
+    if "columns" in read:
+        yield from _repeated_column_problems(read["columns"])
+        yield from _answer_column_problems(read)
     yield from _rule_problems(read)
     if "figures" in read:
         yield from figure_problems(read["figures"])
@@ -448,8 +447,9 @@ def _joint_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
         for word, times in Counter(read.get(field, ())).items():
             if times > 1:
                 yield SpecProblem(field, f"{word!r} is there {times} times. Keep one of them.")
-    files = read.get("questions", ())
-    if read.get("submission") and not any(file.answers != "there" for file in files):
+    files = read.get("questions")
+    has_only_answered_files = files is not None and all(file.answers == "there" for file in files)
+    if read.get("submission") and has_only_answered_files:
         text = "Every question file has answers, so there's nothing to submit. Mark one with `answers: absent`."
         yield SpecProblem("submission", text)
 
@@ -486,7 +486,7 @@ def _repeated_column_problems(columns: Columns) -> Iterator[SpecProblem]:
 
 def _answer_column_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     """Yields a problem where questions are grouped by the model's answer."""
-    answer = read.get("columns", Columns()).answer
+    answer = read["columns"].answer
     columns_by_place = {"groups": read.get("groups", ()), "splits": [read.get("splits")]}
     columns_by_place |= {
         f"derive.{name}": [derived.source] for name, derived in read.get("derive", {}).items()
@@ -567,7 +567,7 @@ def _headline_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     texts += [
         f"{protocol!r} isn't a protocol of this spec. Choose from {', '.join(protocols)}."
         for protocol in by_protocol
-        if protocol not in protocols
+        if protocols and protocol not in protocols
     ]
     yield from (SpecProblem("headline", text) for text in dict.fromkeys(filter(None, texts)))
 

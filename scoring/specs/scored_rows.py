@@ -91,6 +91,7 @@ class ScoredRows:
 
     @cached_property
     def _frequent_scores(self) -> dict[str, Floats]:
+        """The scores so far by column: a cache that fills, as are `_groups` and `_unit_codes`."""
         return {}
 
     @cached_property
@@ -199,6 +200,7 @@ class ScoredRows:
             for column in key:
                 cells = self.cells[column]
                 pair_codes = unit_codes * len(cells.distinct) + cells.codes
+                # numbered anew, so that the next product stays small
                 unit_codes = np.unique(pair_codes, return_inverse=True)[1]
             self._unit_codes[key] = unit_codes
         return self._unit_codes[key]

@@ -56,8 +56,8 @@ PROBLEMS = {**TROUBLES, "changed": CHANGED, "unseen": UNSEEN}
 """Texts of the page after an attempt, by the word in its address."""
 _DOWNLOAD_HEADERS = {"cache-control": "no-cache", "x-robots-tag": "noindex"}
 _MOST_REPOSITORY = 200
+"""Letters of a repository's name that are read; `_MOST_SLUG`: of a slug."""
 _MOST_SLUG = 200
-"""Letters of a repository's name and of a slug that are read."""
 MOST_FIELD = 4_000
 """Letters of a form's field."""
 AT_ONCE = 4
@@ -135,7 +135,10 @@ class HubPages:
         return self._file(slug, request, "application/yaml", make)
 
     def every_eval(self, slug: str, request: Request) -> Response:
-        """Returns the record of Every Eval Ever; the query has the model's owner, and whether to include texts."""
+        """Returns the record of Every Eval Ever.
+
+        The query says whether the model is the caller's `own`, and whether to include the answers' `texts`.
+        """
         query = request.query_params
 
         def make(published: PublishedReport) -> _HubFile:

@@ -350,3 +350,15 @@ def test_a_task_that_names_no_models_is_refused_and_one_without_a_prompt_is_its_
         read(put(tmp_path / "tasks.json", [unnamed]))
     plain = {**task, "data": {"left_model": "x", "right_model": "y"}}
     assert read(put(tmp_path / "tasks.json", [plain])).item == ("task 0",)
+
+
+def test_members_of_a_task_are_in_alphabetical_order_in_any_case(tmp_path):
+    (task, *_) = LABEL_STUDIO
+    mixed = {**task, "data": {"Model_b": "y", "model_a": "x"}}
+    battles = read(put(tmp_path / "tasks.json", [mixed]))
+    assert (battles.model_a, battles.model_b, battles.winner) == (("x",), ("y",), ("a",))
+
+
+def test_a_table_says_in_words_that_no_task_was_skipped(tmp_path):
+    rows = [{**row, "was_cancelled": "False"} for row in LABEL_STUDIO_FLAT]
+    assert read(put(tmp_path / "tasks.csv", rows)).winner == ("a", "b")

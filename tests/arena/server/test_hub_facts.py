@@ -72,6 +72,12 @@ def test_who_converts_weights_is_not_their_maker(hub):
     assert read(hub, PACKED)["organisation"] == "Qwen", "one step, not more"
 
 
+def test_a_conversion_to_small_floats_has_the_size_of_the_original(hub):
+    weights = {"parameters": {"F8_E4M3": 8_767_000_000, "F32": 900_000}, "total": 8_767_900_000}
+    facts = read(hub, PACKED, baseModels=QUANTIZED, safetensors=weights)
+    assert facts["parameters"] == "8767123696"
+
+
 def test_a_finetuned_model_is_of_who_tuned_it(hub):
     tuned = {**QUANTIZED, "relation": "finetune"}
     assert read(hub, "ada/tuned", author="ada", baseModels=tuned)["organisation"] == "ada"

@@ -107,6 +107,7 @@ def test_questions_that_no_other_file_has_are_scored_without_the_benchmarks_name
             "Leave out --questions and --against",
         ),
         ("visit-bench -o stored=m", "needs a judge. Choose one with --judge MODEL"),
+        ("visit-bench a.csv -o stored=m --judge j", "a file and a stored model. Leave out one"),
         ("mmbench --no-judge", "There is no file to score. Name one."),
         ("mm-vet -o sample=true", "There is no file to score. Name one."),
         ("sealed-items", "Sealed items are judged only on the page"),

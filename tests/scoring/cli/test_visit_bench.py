@@ -11,6 +11,7 @@ from scoring.visit_bench.store import SubmissionStore
 from tests.support.commands import Command, Done, run
 from tests.support.openai_server import OpenAIServer
 from tests.support.visit_bank import MODELS, NEW, bank, instances, judge, predictions
+from tests.support.vote_samples import OURS, put
 
 
 class VisitBench(Command):
@@ -139,6 +140,13 @@ def test_what_is_wrong_is_said_in_words(command, data, words, told):
     assert command.server.counts.calls == 0
 
 
+def test_the_operators_address_with_a_slash_is_no_other_one(command, data):
+    file = str(predictions(command.folder / "predictions.csv", instances(data)[:1]))
+    address = f"{command.server.address.rstrip('/')}/"
+    done = command.compare(file, "-o", "opponents=1", "--base-url", address, "--yes")
+    assert "Private: a partial submission." in done.out, done.err
+
+
 def test_a_board_of_a_file_never_mixes_judges_and_people(command):
     rows = [
         {
@@ -158,6 +166,13 @@ def test_a_board_of_a_file_never_mixes_judges_and_people(command):
         done.code == 2
         and "the judge 'gpt-4', the judge 'gpt-4o', which a board never mixes" in done.err
     )
+
+
+def test_a_judge_without_a_name_is_no_person(tmp_path):
+    rows = [{**OURS[0], "voter": None, "judge": judge} for judge in (True, False)]
+    path = put(tmp_path / "votes.jsonl", rows)
+    done = run("scoring", "visit-board", path, "--out", tmp_path / "board")
+    assert done.code == 2 and "votes of a judge without a name, people" in done.err
 
 
 @pytest.mark.parametrize(("words", "matches"), [([], 10), (["--named"], 40)])

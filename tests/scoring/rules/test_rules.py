@@ -102,6 +102,8 @@ STRICT = [
     ("open", {}, "24", "12", 0.0),
     ("open", {}, ".5", "5", 0.0),
     ("open", {}, "24", "left ventricle", None),
+    ("open", {}, "24", "[]", None),
+    ("open", {}, "The answer is $24$.", "24", 1.0),
     ("letter", {}, "cat", "B", 1.0),
     ("letter", {}, "B", "cat", 1.0),
     ("letter", {}, "A or B", "B", None),

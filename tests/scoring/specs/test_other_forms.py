@@ -9,7 +9,7 @@ from scoring.benchmarks.kit_table import KitTableError, kit_table
 from scoring.benchmarks.spec_benchmark import SpecBenchmark
 from scoring.registry import BENCHMARKS
 from scoring.specs.hub_eval import eval_yaml
-from scoring.specs.other_forms import load_benchmark, load_benchmarks
+from scoring.specs.other_forms import load_benchmark, load_benchmarks, own_spec
 from scoring.specs.problems import SpecError
 from scoring.specs.schema import Spec, read_spec
 from scoring.specs.translated import comment, shortened
@@ -75,6 +75,11 @@ def test_an_eval_yaml_is_read_task_by_task(tmp_path):
     for task in (None, "zoo"):
         with pytest.raises(SpecError, match="zoo:cages.*zoo:names"):
             load_benchmark(path, task)
+
+
+def test_a_missing_file_has_the_name_that_its_owner_knows(tmp_path):
+    with pytest.raises(SpecError, match=r"^mine\.yaml: The file can't be read"):
+        own_spec(tmp_path / "upload-1", "mine.yaml", lambda name: None)
 
 
 @pytest.mark.parametrize(

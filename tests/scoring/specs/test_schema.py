@@ -228,6 +228,19 @@ def test_a_problem_is_told_in_a_sentence(text, told):
     assert any(problem.startswith(told) or told in problem for problem in found), found
 
 
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ("protocols: [stric]\nheadline: {strict: Overall}", "protocols.0"),
+        ("columns: {answer: response, id: []}\ngroups: [prediction]", "columns.id"),
+        ("submission: tsv\nquestions: [{name: a/b, answers: absent}]", "questions.0.name"),
+    ],
+)
+def test_a_wrong_field_makes_no_other_field_wrong(fields, place):
+    (problem,) = problems(f"{TOY}rule: letter\n{fields}")
+    assert problem.startswith(f"{place}: ")
+
+
 def test_a_headline_of_one_letter_names_the_letter():
     spec = "name: Toy\nabout: Pets.\nrule: {kind}\nfigures: {{F1: {{f1: {positive}}}}}"
     letter = read_spec(spec.format(kind="letter", positive="A").encode())
