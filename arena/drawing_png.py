@@ -41,7 +41,7 @@ _SCALE = 2
 """Pixels of a PNG per unit of a drawing."""
 _ANCHORS: Mapping[Anchor, str] = {"start": "ls", "middle": "ms", "end": "rs"}
 """Pillow's names of places on a text's baseline: left, middle and right."""
-_SIGNS = frozenset("©«°±´·»‘’“”…‹›⁄™")
+_SIGNS = frozenset("©«°\u00b1´·»‘’“”…‹›⁄™")
 """The signs outside ASCII that the font has."""
 _SPELLING = str.maketrans(
     {

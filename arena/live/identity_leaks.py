@@ -101,7 +101,7 @@ _CACHE: Cache[_Patterns] = Cache(8)
 
 def _patterns(models: tuple[str, ...]) -> _Patterns:
     names = "|".join([*(re.escape(name) for name in models if len(name) > 2), _MODELS])
-    telling_names = [name for name in models if not name.isalpha() and re.search(r"[^\W\d_]", name)]
+    telling_names = [name for name in models if not name.isalpha() and any(map(str.isalpha, name))]
     bare_names = "|".join(map(re.escape, telling_names)) or _NOTHING
     patterns = (
         *_MAKER_PATTERNS,

@@ -150,7 +150,7 @@ class RubricRule(PromptedRule):
         return Reading(self._score(grade), f"{grade:g}", "the judge's grade", marks=(grade,))
 
     def _read_marks(self, reply: str, finish: str) -> Reading | None:
-        """Two grades: the members of an object, or the whole first line of an answer."""
+        """Two grades: the members of an object, or the whole first line of a reply."""
         marks = _marks_of_object(reply, finish) or _marks_of_line(reply, finish)
         if marks is None:
             return None
@@ -194,8 +194,8 @@ def _two_numbers(parts: Sequence[str]) -> tuple[float, float] | None:
 
 
 def _marks_of_line(reply: str, finish: str) -> tuple[float, float] | None:
-    """The two numbers on the first line behind a reply's thoughts; None also if it was cut short within the line."""
-    line, line_break, _ = answer_of(reply).text.partition("\n")
+    """The two numbers on a reply's first line; None also if the reply was cut short within the line."""
+    line, line_break, _ = reply.strip().partition("\n")
     end = ending(finish)
     is_cut_short = end != "whole" and not line_break
     if end == "filtered" or is_cut_short:

@@ -162,10 +162,3 @@ def test_a_schema_lists_101_grades_and_no_more():
             {"kind": "rubric", "grades": [0, steps], "step": 1, "prompt": "{answer}"}
         )
         assert len(rule._listed_grades) == listed
-
-
-@pytest.mark.parametrize("reply", ["7 8", "<think>The form is\ntwo grades.</think>\n7 8\nBecause"])
-def test_two_grades_are_read_behind_thoughts(reply):
-    written = {"kind": "rubric", "grades": [1, 10], "marks": 2, "prompt": "{answer}"}
-    asks, found = judged(written, "a dog", "dog", [reply])
-    assert found.reading.marks == (7, 8) and len(asks) == 1
