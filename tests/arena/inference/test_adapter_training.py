@@ -13,10 +13,11 @@ SETTINGS = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("prefix", ["text.", ""])
 def test_a_layers_number_is_no_experts_number(prefix):
     pytest.importorskip("peft")
-    import torch  # here, so that no other test waits for it
+    import torch  # here, so that nothing else waits for it
 
     from arena.inference.adapter_training import _with_adapter
 
