@@ -59,6 +59,8 @@ class MarkFormat(NamedTuple):
         return self.is_thinking or (self.opens_in_prompt and not self.must_close)
 
 
+SPECIAL_TOKENS = "special tokens"
+"""The name of what is cut off that isn't reasoning: what a tokenizer adds, such as `<|im_end|>`."""
 MOST_LAYERS = 8
 """Most layers of formats around an answer; with more, there is no answer."""
 _LESS = r"(?:<|&lt;|\\u003c|%3c)"
@@ -475,7 +477,7 @@ def _special_tokens(text: str) -> Answer | None:
         return None
     turns = (TOKENS.sub(" ", turn) for turn in TURN_END.split(text))
     first_turn = next((turn for turn in turns if turn.strip()), "")
-    return Answer(first_turn, ("special tokens",))
+    return Answer(first_turn, (SPECIAL_TOKENS,))
 
 
 def _answer_behind_last(mark: re.Pattern[str], text: str, name: str) -> Answer | None:

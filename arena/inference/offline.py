@@ -130,7 +130,13 @@ class AnswerFile:
             raise AnswerFileError(
                 f"{self.path.name} is being written by another run. Wait until it ends."
             ) from error
-        self._file = self.path.open("ab+")
+        try:
+            self._file = self.path.open("ab+")
+        except OSError as error:
+            self._lock.release()
+            raise AnswerFileError(
+                f"{self.path} can't be opened: {error.strerror}. Choose another."
+            ) from error
         try:
             self._read()
         except BaseException:

@@ -35,7 +35,7 @@ def text_rule(expected: str, most: int = 200) -> Any:
     """Returns the rule for a text that is not blank, for `Annotated`. `expected`: the text in words."""
 
     def is_valid(text: str) -> bool:
-        return 0 < len(text.strip()) <= most and "\0" not in text
+        return text.strip() != "" and len(text) <= most and "\0" not in text
 
     return must_be(f"{expected}, 1 to {most} characters long", is_valid)
 

@@ -21,7 +21,7 @@ from arena.inference.trouble import PASSING, STOPPING, Tokens, Trouble, token_co
 from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
 from arena.io.strict_json import storable
-from arena.reasoning import answer_of
+from arena.reasoning import SPECIAL_TOKENS, answer_of
 from arena.types import Price
 from scoring.judges.rate_limit import RateLimiter, RateLimits, ReplyTimes
 from scoring.judges.replies import Scale, read_score
@@ -249,7 +249,7 @@ class Judge:
             self._last_failure = outcome.words
         else:
             self._failures = 0
-        if self._failures >= self._most_failures:
+        if self._failures >= self._most_failures and self._stopped is None:
             self._stopped = JudgeStopped(
                 f"{self._failures} calls in a row failed. Resume later. The last failure: {outcome.words}"
             )
@@ -346,7 +346,8 @@ async def probe(
 
 
 def _does_reason(answer: JudgeAnswer) -> bool:
-    return answer.reasons or any(answer_of(text).cuts for text in answer.texts)
+    cuts = {cut for text in answer.texts for cut in answer_of(text).cuts}
+    return answer.reasons or not cuts <= {SPECIAL_TOKENS}
 
 
 def _is_readable(answer: JudgeAnswer) -> bool:

@@ -82,7 +82,8 @@ def _is_in_other_options(answer: AnswerText, letter: str) -> bool:
         before = bisect_right(others, place, key=lambda mention: mention.start)
         if not before or place >= others[before - 1].end:
             return False
-    return True
+    # Without a place, the letter was read out of a content, such as "B positive" for B+.
+    return bool(places)
 
 
 def mmt_decision(prediction: str, options: Mapping[str, str]) -> Decision:

@@ -658,6 +658,12 @@ def test_rotations_are_the_passes_that_the_checker_takes(size, data):
 # The file of answers
 
 
+def test_a_place_that_cannot_be_opened_is_told_and_stays_free(tmp_path):
+    for _ in range(2):
+        with pytest.raises(AnswerFileError, match="can't be opened: Is a directory"):
+            AnswerFile(tmp_path, "run").__enter__()
+
+
 @settings(deadline=None, max_examples=40)
 @given(st.dictionaries(st.text(min_size=1), st.text()), st.integers(0, 30))
 def test_answers_come_back_however_the_last_line_was_cut(tmp_path_factory, answers, cut):

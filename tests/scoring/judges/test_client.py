@@ -1011,6 +1011,7 @@ def test_a_model_that_is_not_there_is_not_probed_on():
     "said",
     [
         "The score is 1.",
+        "The score is 1.<|im_end|>",
         '```json\n{"score": 1}\n```',
         "<think>They want a score.</think>1</s>",
         '{"score": 1}\n\nExplanation: I was told so.',

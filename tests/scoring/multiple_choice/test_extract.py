@@ -300,6 +300,8 @@ def test_an_answer_before_its_reasoning_is_kept():
 def test_the_paper_reads_a_letter_that_is_another_options_content():
     assert extract("It says B", {"A": "B", "B": "cat"}, "mmbench-paper").letter == "B"
     assert extract("It says vitamin C", {"A": "vitamin C", "C": "cat"}, "mmbench-paper").is_open
+    groups = {"A": "A+", "B": "B+", "C": "O+"}
+    assert extract("The blood group is B positive", groups, "mmbench-paper").letter == "B"
 
 
 TEXTS = st.text(max_size=60) | st.lists(
