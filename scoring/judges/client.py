@@ -72,7 +72,7 @@ class JudgeStopped(JudgeError):
 
 
 class JudgeUnreadable(JudgeStopped):
-    """A judge with too many unreadable replies in a row; the message quotes one or two of them, `public_message` none."""
+    """A judge with too many unreadable replies in a row; the message quotes one or two, `public_message` none."""
 
     def __init__(self, message: str, public_message: str) -> None:
         super().__init__(message)
@@ -231,8 +231,9 @@ class Judge:
                 raise final_error(outcome, f"{attempt} attempts")
 
     def _stop_error(self) -> JudgeStopped:
-        """Returns a copy of the error that stopped the client, for another caller: one exception raised by several callers would
-        share its traceback.
+        """Returns a copy of the error that stopped the client, for another caller.
+
+        One exception raised in several tasks would share its traceback.
         """
         assert self._stopped
         return type(self._stopped)(str(self._stopped))
