@@ -95,18 +95,21 @@ class PairSampler:
         """Returns the voter's unfinished battle or a new one, already stored, or a NoBattle. Raises LimitError."""
         items = self.shown_items()
         wanted = [item for item in items if request.fits(item)]
+        # A family without items goes on: the voter may have an unfinished battle.
         if request.item is not None and not wanted:
             return self._reason_for_none(items, wanted)
-        linked = wanted[0].id if request.item is not None else None
-        kind: DrawKind = "lot" if linked is None else "picked"
+        picked_item = wanted[0].id if request.item is not None else None
+        kind: DrawKind = "lot" if picked_item is None else "picked"
         self._count_votes()
         battle = self._store.serve(
             voter,
             choose=lambda taken: self._maybe_check_item(self._draw(wanted, taken), taken, kind),
             may_come_back=lambda battle, _: battle.item in self._items.bank().items,
-            item=linked,
+            item=picked_item,
             network=network,
-            can_show=lambda held, taken: linked is None and self._can_show(held, wanted, taken),
+            can_show=lambda held, taken: (
+                picked_item is None and self._can_show(held, wanted, taken)
+            ),
         )
         return battle or self._reason_for_none(items, wanted)
 
@@ -165,7 +168,8 @@ class PairSampler:
 
     def _grid(self, wanted: Sequence[Item]) -> "PairGrid":
         """Returns the grid of these items, cached while the bank has these very objects."""
-        key = tuple(map(id, wanted))  # The ids are unique, since the grid holds its items.
+        # By object: a changed item is another object. A cached grid keeps its items alive, so no address is reused.
+        key = tuple(map(id, wanted))
         grid = self._grids.get(key)
         if grid is None:
             if len(self._grids) >= MOST_GRIDS:
@@ -184,14 +188,17 @@ class PairSampler:
     def _count_votes(self) -> None:
         """Counts the votes of each pair, every COUNT_SECONDS; one draw counts them while the others go on.
 
-        It runs before a draw's transaction, since counting may write, and would wait for a connection held by others.
+        It runs before a draw's transaction. Reading votes may write: inside that transaction it would wait for a second
+        connection.
         """
         if self._is_count_fresh():
             return
+        # Without any count, all wait for the first one; later, the last one serves meanwhile.
         is_first = self._counted_at == float("-inf")
         if not self._count_lock.acquire(blocking=is_first):
             return
         try:
+            # Another draw may have counted while this one waited.
             if not self._is_count_fresh():
                 self._pair_votes = self._votes.pair_votes(live=False)
                 self._counted_at = time.monotonic()
@@ -226,7 +233,7 @@ class PairGrid:
             for item in self.items
         }
         """The answers by item and model."""
-        self.models = sorted(set().union(*self.answers.values()))
+        self.models = sorted({model for answers in self.answers.values() for model in answers})
         self.place = {model: number for number, model in enumerate(self.models)}
         """The place of each model among `models`."""
         self.has_answer = np.zeros((len(self.models), len(self.items)), bool)
@@ -289,11 +296,11 @@ def draw(
 
 
 def pair_chances(votes: npt.ArrayLike) -> Floats:
-    """Returns the chance of each of P pairs by its votes: the fewer, the likelier, between 1 / (4 P) and 2 / P."""
-    cast = np.asarray(votes, float)
+    """Returns the chance of each of P pairs by its votes: the fewer, the likelier, between 1 / (4 P) and 1.75 / P."""
+    counts = np.asarray(votes, float)
     # Shares are at most 1, and on average at least 1/2, since the function is convex: hence the bounds.
-    shares = 1 / (1 + cast / (cast.mean() + 1))
-    return 0.25 / len(cast) + 0.75 * shares / shares.sum()
+    shares = 1 / (1 + counts / (counts.mean() + 1))
+    return 0.25 / len(counts) + 0.75 * shares / shares.sum()
 
 
 def _draw_sides(item: int, first: Contestant, second: Contestant, coin: random.Random) -> Draw:

@@ -95,6 +95,7 @@ def _kind(part: Mapping[str, Any]) -> str:
 
 
 def _thinking(part: Mapping[str, Any]) -> str:
+    """Returns the thinking in a part: under its own type (Mistral's `thinking`), `text`, or `summary` (OpenAI)."""
     return _nested_text(part.get(_kind(part)) or part.get("text") or part.get("summary"))
 
 

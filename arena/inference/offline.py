@@ -160,7 +160,7 @@ class AnswerFile:
     def _read(self) -> None:
         self._file.seek(0)
         whole, _, torn = self._file.read().rpartition(b"\n")
-        if torn:
+        if torn or not whole:
             self._file.truncate(len(whole) + 1 if whole else 0)
         self.answers = {}
         self.cut = set()
@@ -196,11 +196,12 @@ async def ask_all(
     """Asks the questions that the file lacks, in order, until several fail in a row; `tick` counts finished tasks."""
     outcome = RunResult()
     for next_tasks in rounds:
-        run = _Run(answerer, iter(next_tasks(file.answers)), file, tick, outcome)
+        tasks = iter(next_tasks(file.answers))
+        in_progress = _RoundInProgress(answerer, tasks, file, tick, outcome)
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(run.workers):
-                    group.create_task(run.work())
+                for _ in range(in_progress.workers):
+                    group.create_task(in_progress.work())
         except ExceptionGroup as errors:  # Such as a full disk, or a broken question file.
             raise errors.exceptions[0] from errors
         if outcome.stopped:
@@ -230,8 +231,8 @@ def ask_model(
         raise UnfinishedError(f"Stopped. {_HOW_TO_GO_ON}") from error
 
 
-class _Run(Generic[Q]):
-    """A run in progress."""
+class _RoundInProgress(Generic[Q]):
+    """One round of a run in progress; its failures in a row are its own."""
 
     def __init__(
         self,
@@ -281,9 +282,7 @@ class _Run(Generic[Q]):
         """Asks a batch; if that fails, asks each question by itself."""
         usages: list[Usage] = []
         try:
-            texts = await self._answerer.answers(
-                [turns for _, turns in batch], self._answerer.card.generation, usages.append
-            )
+            texts = await self._answers(batch, usages)
         except ModelError as error:
             if len(batch) > 1 and error.kind != "spent":
                 for single in batch:
@@ -292,8 +291,6 @@ class _Run(Generic[Q]):
                 return
             self._note_refusal([key for key, _ in batch], error)
             return
-        finally:
-            self._add_usage(usages)
         # Usages don't say which answers of a batch were cut.
         is_cut = len(batch) == 1 and any(usage.cut for usage in usages)
         for (key, _), text in zip(batch, texts, strict=True):
@@ -302,6 +299,16 @@ class _Run(Generic[Q]):
             else:
                 error = ModelError("blank", "there is no answer: its text is empty")
                 self._note_refusal([key], error)
+
+    async def _answers(self, batch: list[tuple[str, Q]], usages: list[Usage]) -> Sequence[str]:
+        """Returns the answers to a batch, and adds their usage to the run's and to `usages`. Raises ModelError."""
+        questions = [question for _, question in batch]
+        try:
+            return await self._answerer.answers(
+                questions, self._answerer.card.generation, usages.append
+            )
+        finally:
+            self._add_usage(usages)
 
     async def _keep(self, key: str, text: str, is_cut: bool) -> None:
         self._in_a_row = 0

@@ -61,11 +61,11 @@ class WeightsError(RuntimeError):
 
 
 class WeightsStanding(NamedTuple):
-    """The progress of a model's weights."""
+    """The state of one model's weights."""
 
     state: Literal["absent", "loading", "ready", "failed"]
     done: int = 0
-    """The downloaded bytes, of `total`; 0 of 0 until the files are known, and once they are in the cache."""
+    """The downloaded bytes, of `total`; 0 of 0 until the files are listed, and once the model is ready or failed."""
     total: int = 0
     error: WeightsError | None = None
 
@@ -159,9 +159,8 @@ class Repository:
                 with lock.acquire(timeout=1):
                     yield
                 return
-            except (
-                Timeout
-            ):  # Another server holds it. The block that runs at the `yield` raises no Timeout.
+            except Timeout:
+                # Another server holds it. The block that runs at the `yield` raises no Timeout.
                 _check_stop(stop)
 
     def downloaded_bytes(self, file: HubFile) -> int:
@@ -218,20 +217,21 @@ class Repository:
         part.touch()
         while (part_size := part.stat().st_size) != file.size:
             if part_size > file.size:
-                on_bytes(-file.size)  # `downloaded_bytes` counts no more of a part.
+                # A part counts as at most the file's size, see `downloaded_bytes`.
+                on_bytes(-file.size)
                 part.unlink()
                 part.touch()
                 continue
-            error = None
+            last_error = None  # It stays None if the server just sent nothing.
             try:
                 self._append_rest(client, file, part, on_bytes, stop)
-            except httpx2.HTTPError as connection_error:
-                error = connection_error
+            except httpx2.HTTPError as error:
+                last_error = error
             _check_stop(stop)
             has_progress = part.stat().st_size > part_size
             failed_tries = 0 if has_progress else failed_tries + 1
             if failed_tries == _MOST_TRIES:
-                raise _no_connection(error)
+                raise _no_connection(last_error)
             if failed_tries:
                 stop.wait(_FIRST_PAUSE_SECONDS * 2 ** (failed_tries - 1))
 
@@ -246,7 +246,8 @@ class Repository:
         """Appends the missing bytes of a file to its part.
 
         Raises HTTPError if another try may help: the connection broke off, or the Hub is busy or fails. Raises
-        WeightsError for an answer without the model, or with more bytes than were listed; OSError.
+        WeightsError for an answer without the model, or with more bytes than were listed. Raises OSError if the disk
+        fails.
         """
         part_size = part.stat().st_size
         headers = {"range": f"bytes={part_size}-", "accept-encoding": "identity"}
@@ -372,7 +373,7 @@ class Downloads:
         """The bytes since then; negative if more had to be thrown away."""
 
     def standing(self, card: ModelCard) -> WeightsStanding:
-        """Returns the progress of a model; one that needs no download is ready."""
+        """Returns the state of a model's weights; one that needs no download is ready."""
         return self._standings.get(card, WeightsStanding("ready"))
 
     @property
@@ -456,6 +457,7 @@ class Downloads:
         missing_bytes = progress.total - progress.done
         if not files_of or not self._has_room(files_of, missing_bytes):
             return
+        # A warning, since the server's log begins at warnings: the operator sees why models aren't ready yet.
         _LOG.warning(
             "Downloading %s from %s to %s: %s MB",
             plural(len(files_of), "model"),

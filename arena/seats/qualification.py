@@ -113,18 +113,18 @@ class Qualification:
         Raises QualificationError if a source has too few.
         """
         spec = _spec(seat.campaign)
-        if len(names) < spec.choices:
+        if len(names) < spec.question_count:
             raise QualificationError(
                 "This campaign can't begin: its qualification asks {} questions, and {!r} has {}.",
-                spec.choices,
+                spec.question_count,
                 spec.items,
                 len(names),
             )
         # Each try goes on in the seat's order where the one before ended.
-        if number <= spec.choices:
-            place = (attempt - 1) * spec.choices + number - 1
+        if number <= spec.question_count:
+            place = (attempt - 1) * spec.question_count + number - 1
             return _draw_name(seat, "exam", names, place)
-        sample_number = number - spec.choices
+        sample_number = number - spec.question_count
         place = (attempt - 1) * spec.samples + sample_number - 1
         return _draw_name(seat, "samples", samples, place)
 

@@ -32,7 +32,10 @@ class SpecPart(BaseModel):
 
 
 def text_rule(expected: str, most: int = 200) -> Any:
-    """Returns the rule for a text that is not blank, for `Annotated`. `expected`: the text in words."""
+    """Returns the rule for a text that is not blank, for `Annotated`.
+
+    `expected`: what the text is, for the error, such as "the text that workers read".
+    """
 
     def is_valid(text: str) -> bool:
         return text.strip() != "" and len(text) <= most and "\0" not in text
@@ -77,14 +80,14 @@ class QualifySpec(SpecPart):
     tries: Annotated[int, whole(1, 5)] = 2
 
     @property
-    def choices(self) -> int:
+    def question_count(self) -> int:
         """The number of questions with a known answer."""
         return self.asked if self.items else 0
 
     @property
     def total(self) -> int:
         """The number of questions and samples in a try."""
-        return self.choices + self.samples
+        return self.question_count + self.samples
 
 
 class ChecksSpec(SpecPart):
@@ -109,7 +112,7 @@ class PlatformSpec(SpecPart):
     full: str = ""
     """`done`, `failed`, `full`: the completion codes, by the end of a worker's seat."""
     confirm_hours: Annotated[int, whole(1, 24 * 90)] = 24
-    """The hours from the arrival that an unconfirmed worker holds places."""
+    """The hours after arriving that an unconfirmed worker keeps a seat."""
     network_seats: Annotated[int, whole(1, 100_000)] | None = None
     """The most seats of a network in a day; None: 10, or any number if each worker has a link."""
 

@@ -26,12 +26,12 @@ OUTSIDE: Mapping[Outside, str] = {
 
 
 def subject_html(
-    instruction: str, images: Sequence[str], item: Item | None, scaled: ScaledPictures
+    instruction: str, image_tokens: Sequence[str], item: Item | None, scaled: ScaledPictures
 ) -> str:
-    """Returns the subject of a battle as HTML: an item of the bank, or the tokens' own images with the instruction."""
+    """Returns the subject of a battle as HTML: an item of the bank, or the visitor's own images, by their tokens."""
     if item is not None:
         return bank_html(item, scaled)
-    return HTML.own_item(instruction, own_pictures(images))
+    return HTML.own_item(instruction, own_pictures(image_tokens))
 
 
 def offer_html(offer: Offer, is_space: bool) -> str:
@@ -90,13 +90,14 @@ def scene(shown: LiveState, revealed: Revealed | None, subject: str | None) -> d
     for side in SIDES:
         name = getattr(names, side) if names else None
         is_chosen = names is not None and battle.choice == side
-        about = revealed.about(battle, side) if revealed else ()
-        parts[f"title-{side}"] = BATTLE.title(side, name, is_chosen, about=about)
+        facts = revealed.about(battle, side) if revealed else ()
+        parts[f"title-{side}"] = BATTLE.title(side, name, is_chosen, about=facts)
         parts[side] = HTML.side_turns(battle.turns, side, shown.is_growing)
     first_choice = battle.phase is Phase.VOTED and battle.attempt == 1
     return {
         "kind": "scene",
         "battle": battle.token,
+        # The part of the token that stays when a choice is undone, as in `scenes.py`.
         "about": battle.token.partition(".")[0],
         "phase": _phase(shown),
         "choice": battle.choice or "",

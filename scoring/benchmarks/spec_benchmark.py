@@ -497,7 +497,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
 
 
 def unit_score(spec: Spec, row: ReadRow) -> float | None:
-    """Returns an answer's score from 0 to 1, also where verdicts have other values."""
+    """Returns an answer's score from 0 to 1, on the scale of all the spec's rules: verdicts have other values."""
     if row.reading.score is None:
         return None
     low, high = score_ends(spec)

@@ -214,7 +214,7 @@ class JobWorker:
         problem = str(error)
         if isinstance(error, JudgeUnreadable | JudgeUnknown):
             if self._is_blind(running.claim.draft):
-                problem = error.wordless
+                problem = error.public_message
             if running.own is None:
                 log.error("this site's judge is of no use, a job stopped: %s", problem)
         self._jobs.fail(self.name, running.claim.job.link, problem)

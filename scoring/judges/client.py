@@ -52,7 +52,7 @@ _REASONING_TOKENS = 4096
 _PROBE_SCHEMA = closed_schema("score", "number")
 _PROBE_SCALE = Scale(0.0, 1.0)
 _MOST_TEXT = 30_000
-"""Most characters of a reply's text: its room is a few thousand tokens, and reading takes microseconds a character."""
+"""Most characters of a reply's text: its limit is a few thousand tokens, and reading takes microseconds a character."""
 _MOST_CHOICES = 100
 _MOST_QUOTED = 200
 """Most characters quoted from an unreadable reply."""
@@ -72,17 +72,17 @@ class JudgeStopped(JudgeError):
 
 
 class JudgeUnreadable(JudgeStopped):
-    """A judge with too many unreadable replies in a row; the message quotes one or two of them, `wordless` none."""
+    """A judge with too many unreadable replies in a row; the message quotes one or two, `public_message` none."""
 
-    def __init__(self, message: str, wordless: str) -> None:
+    def __init__(self, message: str, public_message: str) -> None:
         super().__init__(message)
-        self.wordless = wordless
+        self.public_message = public_message
 
 
 class JudgeUnknown(JudgeStopped):
     """A model that the server does not have, or no longer offers; the message repeats the server's."""
 
-    wordless = "The judge's server no longer offers its model. Choose another judge."
+    public_message = "The judge's server no longer offers its model. Choose another judge."
 
 
 class AskRefused(JudgeError):
@@ -101,8 +101,8 @@ class JudgeAnswer:
     finish: tuple[str, ...]
     model: str
     tokens: Tokens | None
-    reasons: bool
-    """Whether the fields beside its text show that the model reasoned before it replied."""
+    has_reasoned: bool
+    """Whether the fields beside its texts show that the model reasoned before it replied."""
 
 
 class Judge:
@@ -169,6 +169,7 @@ class Judge:
         if pause >= _REPORTED_PAUSE:
             until = now() + timedelta(seconds=pause)
             return f"for the judge, whose server asks for a pause, until {until:%H:%M:%S} UTC"
+        # One failure of each running call is ordinary.
         if self._failures <= self.pace.concurrency:
             return ""
         return (
@@ -188,6 +189,7 @@ class Judge:
         if answer.tokens:
             self._reported += answer.tokens.prompt
             self._estimated += estimate
+            # Only the ratio is used: without a price, that of tokens.
             price = self.spec.price or Price(1.0, 1.0)
             self._cost += cost(price, answer.tokens.prompt, answer.tokens.completion)
             self._estimated_cost += cost(price, estimate, likely_completion(self.spec, ask))
@@ -229,7 +231,10 @@ class Judge:
                 raise final_error(outcome, f"{attempt} attempts")
 
     def _stop_error(self) -> JudgeStopped:
-        """Returns a copy of the error that stopped the client, for another caller."""
+        """Returns a copy of the error that stopped the client, for another caller.
+
+        One exception raised in several tasks would share its traceback.
+        """
         assert self._stopped
         return type(self._stopped)(str(self._stopped))
 
@@ -248,7 +253,7 @@ class Judge:
                 self._failures += 1
             self._last_failure = outcome.words
         else:
-            self._failures = 0
+            self._failures = 0  # The server works, it refused only this question.
         if self._failures >= self._most_failures and self._stopped is None:
             self._stopped = JudgeStopped(
                 f"{self._failures} calls in a row failed. Resume later. The last failure: {outcome.words}"
@@ -260,7 +265,7 @@ class Judge:
         `slow_calls` counts the attempts before that took too long.
         """
         call = Call()
-        outcome = Trouble("again", "nothing came")  # It stays if the call is cancelled.
+        outcome: JudgeAnswer | Trouble | None = None
         async with reserved(self._job_budget, bound) as held:
             try:
                 async with self._reply_times.time_call(slow_calls):
@@ -269,11 +274,15 @@ class Judge:
             except Trouble as trouble:
                 outcome = trouble
             finally:
-                held.spent = bound if call.is_sent else 0
-                if outcome.tokens:
-                    tokens = outcome.tokens
-                    held.spent = cost(self.spec.price, tokens.prompt, tokens.completion)
+                held.spent = self._spent(call, outcome, bound)
         return outcome
+
+    def _spent(self, call: Call, outcome: JudgeAnswer | Trouble | None, bound: int) -> int:
+        """Returns the cost of a call; the bound, if it was sent and its tokens are unknown. None: it was cancelled."""
+        tokens = outcome.tokens if outcome is not None else None
+        if tokens:
+            return cost(self.spec.price, tokens.prompt, tokens.completion)
+        return bound if call.is_sent else 0
 
 
 def final_error(trouble: Trouble, tries: str) -> JudgeError:
@@ -346,8 +355,8 @@ async def probe(
 
 
 def _does_reason(answer: JudgeAnswer) -> bool:
-    cuts = {cut for text in answer.texts for cut in answer_of(text).cuts}
-    return answer.reasons or not cuts <= {SPECIAL_TOKENS}
+    cut_formats = {name for text in answer.texts for name in answer_of(text).cuts}
+    return answer.has_reasoned or not cut_formats <= {SPECIAL_TOKENS}
 
 
 def _is_readable(answer: JudgeAnswer) -> bool:
@@ -390,7 +399,7 @@ def read_answer(content: bytes) -> JudgeAnswer | Trouble:
         finish=tuple(choice.finish for choice in choices),
         model=storable(model)[:200] if isinstance(model, str) else "",
         tokens=tokens,
-        reasons=any(choice.reasons for choice in choices) or _number(reasoning) > 0,
+        has_reasoned=any(choice.has_reasoned for choice in choices) or _number(reasoning) > 0,
     )
 
 
@@ -399,7 +408,7 @@ class _Choice(NamedTuple):
 
     text: str
     finish: str
-    reasons: bool
+    has_reasoned: bool
     """Whether it has reasoning beside its text."""
 
 
@@ -416,7 +425,7 @@ def _read_choice(choice: object) -> _Choice | None:
     return _Choice(
         text=storable(parts.text or parts.refusal),
         finish=storable(finish)[:40],
-        reasons=has_thinking_field(message),
+        has_reasoned=has_thinking_field(message),
     )
 
 

@@ -8,13 +8,16 @@ from scoring.multiple_choice.phrases import ABBREVIATED
 from scoring.multiple_choice.plain_answers import plain_content
 from scoring.multiple_choice.types import USUAL_LETTERS, Clue, Rule, none_of
 
+# Both patterns have text only behind a mark, which the lookbehind asks for. A label's text may begin on the next line.
 _PLAIN_LABEL = re.compile(r"\(?([A-Z])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
 _PLAIN_STATEMENT = re.compile(
     r"[Tt]he (?:correct )?answer is:? \(?([A-Z])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII
 )
 """_PLAIN_LABEL, _PLAIN_STATEMENT: a letter (group 1), alone or with a mark and the text behind it (group 2)."""
 _MAY_BE_LETTER = re.compile(r"\s*\w(?:\W{1,2})?\s*\Z")
+"""An option of one letter or digit, with up to two marks or signs: a statement may mean it by its text."""
 _SIGNED_LETTER = re.compile(r"\s*[A-Za-z]{1,2}[-+*#\u2212\u2013]{1,2}\s*\Z")
+"""An option of one or two letters with a sign, such as B+ or AB-: a letter alone may be all that is left of it."""
 _PAST_SIGNED = 8
 """Characters from which an option is longer than a letter with a sign, in any wrapping."""
 _PAST_MARKED = 12
@@ -24,10 +27,11 @@ _LETTERS_AS_LABELS = 6
 
 
 def common_answer(prediction: str, options: Mapping[str, str]) -> Clue | None:
-    """The clue of the most common answers, "B.", "B. cat" or "The answer is B.": a shortcut past the rules.
+    """The clue of the most common answers, "B.", "B. cat" or "The answer is B.".
 
-    A letter alone, or with its own option's text, is read even if it is another option's text, too. The rules would
-    leave it unclear. None for all other answers.
+    They are read before the rules, and more boldly: a letter alone, or with its own option's text, is read even if it
+    is another option's text, too, since a label is what prompts ask for. The rules would leave it unclear. None for all
+    other answers.
     """
     statement = _PLAIN_STATEMENT.fullmatch(prediction)
     if statement:
@@ -38,14 +42,15 @@ def common_answer(prediction: str, options: Mapping[str, str]) -> Clue | None:
     if label[2]:
         is_own = _is_own_content(label, options)
         return Clue(Rule.LABEL, label[1], prediction) if is_own else None
-    if any(map(_SIGNED_LETTER.match, _short_options(options))):
+    if any(map(_SIGNED_LETTER.match, _options_shorter_than(_PAST_SIGNED, options))):
         return None
     return letter_clue(label[1], prediction, options)
 
 
 def _statement_clue(statement: re.Match[str], options: Mapping[str, str]) -> Clue | None:
     letter = statement[1]
-    may_mean_option = any(map(_MAY_BE_LETTER.match, _short_options(options)))
+    # Less bold than for a letter alone: in a sentence, B may also mean an option with the text B.
+    may_mean_option = any(map(_MAY_BE_LETTER.match, _options_shorter_than(_PAST_SIGNED, options)))
     if letter not in options or may_mean_option:
         return None
     if statement[2] and not _is_own_content(statement, options):
@@ -53,25 +58,31 @@ def _statement_clue(statement: re.Match[str], options: Mapping[str, str]) -> Clu
     return Clue(Rule.STATEMENT, letter, statement.string)
 
 
-def _short_options(options: Mapping[str, str]) -> list[str]:
-    """The texts of the options that may be a letter with a sign."""
-    return [text for text in options.values() if len(text) < _PAST_SIGNED]
+def _options_shorter_than(length: int, options: Mapping[str, str]) -> list[str]:
+    """The texts of the options with fewer characters: only they may be a letter with signs or marks."""
+    return [text for text in options.values() if len(text) < length]
 
 
 def _is_own_content(match: re.Match[str], options: Mapping[str, str]) -> bool:
-    """Whether the text behind a matched letter is exactly its option's."""
+    """Whether the text behind a matched letter is exactly its option's, and the answer is in NFKC.
+
+    The rules would read any other answer after folding it.
+    """
     is_own = options[match[1]].strip() == match[2]
     return is_own and is_normalized("NFKC", match.string)
 
 
 def letter_clue(written: str, span: str, options: Mapping[str, str]) -> Clue | None:
-    """The clue of a letter alone: a label, an option's initial, or unclear if it may be an option's content."""
+    """The clue of a letter alone: a label, an option's initial, or unclear if it may be an option's content.
+
+    None if it is only an option's content: the rules for contents read it.
+    """
     if written in options:
         return Clue(Rule.ALONE, written, span)
     letter = written.upper()
     # A longer text is more than a letter in marks, and need not be read.
-    short_options = [text for text in options.values() if len(text) < _PAST_MARKED]
-    is_content = any(plain_content(text) == written.lower() for text in short_options)
+    markable_options = _options_shorter_than(_PAST_MARKED, options)
+    is_content = any(plain_content(text) == written.lower() for text in markable_options)
     if is_content:
         return Clue(Rule.CONFLICT, None, span) if letter in options else None
     if letter in options:
@@ -85,10 +96,12 @@ def _initial(letter: str, span: str, options: Mapping[str, str]) -> Clue:
     initials = {label: text[:1].upper() for label, text in texts.items()}
     with_initial = [label for label, initial in initials.items() if initial == letter]
     is_abbreviation = any(texts[label] in ABBREVIATED for label in with_initial)
+    # E after A to D is a fifth label, not an initial: an answer outside the options.
     next_label = USUAL_LETTERS[len(options) : len(options) + 1]  # "" after the last
     is_next_label = letter == next_label and not is_abbreviation
     if not with_initial or is_next_label:
         return Clue(Rule.OUTSIDE, none_of(options), span)
+    # Any other of the first letters may be a label that a model uses, or an initial.
     may_be_label = letter in USUAL_LETTERS[:_LETTERS_AS_LABELS] and not is_abbreviation
     # Where an option begins with a label, letters can't be told from initials.
     are_labels_initials = bool(options.keys() & {*initials.values()})

@@ -72,6 +72,7 @@ def _is_in_other_options(answer: AnswerText, letter: str) -> bool:
         for word in _WORD.finditer(answer.text)
         if word[0].strip(_WORD_MARKS) == letter
     ]
+    # A mention of one character is the letter itself.
     others = [
         mention
         for mention in answer.mentions

@@ -8,7 +8,8 @@ that of the draw, stratum by stratum: (1 - n/N) s^2 / n.
 A good judge breaks the plain interval: where errors are rare, few marks show none, and s^2 is near 0. Marks that are
 all alike break it too, and so does a judge whose errors are all on one side. Two pseudo-residuals of +-PSEUDO are
 therefore added to s^2, once for all strata together. Few marks say as little about the weight, which is therefore drawn
-towards 1, the judge's own scores, by ANCHOR. An interval never leaves what the answers without a mark still allow.
+towards 1, which takes the judge's scores as they are, by ANCHOR. An interval never leaves what the answers without a
+mark still allow.
 """
 
 from collections.abc import Sequence
@@ -23,9 +24,10 @@ from scoring.intervals import Ends
 from scoring.people.measures import Interval, MarksError
 
 PSEUDO = 0.7
-"""Size of a pseudo-residual of a mean of marks."""
+"""Size of each of the two pseudo-residuals; docs/methods.md ("Calibration") has the intervals' coverage with 0.7."""
 ANCHOR = 0.5
-"""Sum of squares of two answers on which judge and people agree, one worth nothing and one worth everything."""
+"""Sum of squares of two answers on which judge and people agree, one worth nothing and one worth everything:
+0 and 1, about their mean of 0.5."""
 FOLDS = 5
 """Parts of the marks, each with a weight from the other parts."""
 LEAST = 5
@@ -102,7 +104,10 @@ def corrected_mean(
 
 
 def difference(first: MarkedScores, second: MarkedScores) -> CorrectedMean:
-    """The first model's mean less the second's over the same questions, from questions marked in both."""
+    """The first model's mean less the second's over the same questions, from questions marked in both.
+
+    Both samples have the same strata.
+    """
     marked, first_places, second_places = np.intersect1d(
         first.marked, second.marked, return_indices=True
     )
@@ -112,7 +117,10 @@ def difference(first: MarkedScores, second: MarkedScores) -> CorrectedMean:
 
 
 def _worth(n: int, answers: int, remaining: float) -> float:
-    """The number m of marks alone with `remaining` of the variance of n, which is in proportion to 1/m - 1/N."""
+    """The number m of marks alone that have the share `remaining` of the variance of n marks alone.
+
+    It solves 1/m - 1/N = remaining * (1/n - 1/N), with N answers.
+    """
     return 1 / (1 / answers + remaining * (1 / n - 1 / answers))
 
 
@@ -137,7 +145,7 @@ class _Stratum(NamedTuple):
     """A stratum with marks."""
 
     size: float
-    """Number of its answers; not whole where it stands for strata without marks, too."""
+    """Number of its answers; a fraction where it stands for strata without marks, too."""
     places: Codes
     """Its places among the marks."""
 

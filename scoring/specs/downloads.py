@@ -39,6 +39,7 @@ def report_files(report: SpecReport) -> Mapping[str, Callable[[], bytes]]:
     """Returns functions that write the files, by file name; each file is written when it is asked for."""
     stem = f"{'partial_' if report.missing else ''}{file_stem(report.file)}"
     writers: dict[str, Callable[[], bytes]] = {
+        # For scripts: in plain "utf-8", without the mark by which spreadsheets see the encoding.
         f"{stem}-all-figures.csv": lambda: csv_bytes(
             _FIGURE_COLUMNS, _figure_rows(report), "utf-8"
         ),
@@ -61,8 +62,14 @@ def _figure_rows(report: SpecReport) -> Iterator[list[object]]:
         split: str, column: str, group: str, lines: Mapping[str, ScoreLine]
     ) -> Iterator[list[object]]:
         for line in lines.values():
-            numbers = (line.mean, line.low, line.high, line.worst, line.best)
-            cells = ["" if number is None else repr(number) for number in numbers]
+            numbers = {
+                "value": line.mean,
+                "low": line.low,
+                "high": line.high,
+                "least": line.worst,
+                "most": line.best,
+            }
+            cells = ["" if number is None else repr(number) for number in numbers.values()]
             yield [split, column, group, line.name, line.n, line.unscored, *cells, *source]
 
     yield from rows_of_lines("", "", "", figure_lines(report))
@@ -90,25 +97,25 @@ def _audit_lines(report: SpecReport) -> Iterator[str]:
         ],
     }
     yield json.dumps(head) + "\n"
-    for row in report.rows:
-        yield json.dumps(_audit_record(row)) + "\n"
+    for read_row in report.rows:
+        yield json.dumps(_audit_record(read_row)) + "\n"
 
 
-def _audit_record(row: ReadRow) -> Mapping[str, object]:
-    answer = row.row
+def _audit_record(read_row: ReadRow) -> Mapping[str, object]:
+    file_row = read_row.row
     return {
-        "id": answer.id,
-        "row": answer.row,
-        "answer": answer.answer,
-        "read": row.reading.read,
-        "score": row.reading.score,
-        "marks": row.reading.marks,
-        "rule": row.reading.why,
-        "open": row.reading.is_open,
-        "no answer": row.no_answer,
-        "cells": answer.cells,
-        "replies": row.replies,
-        "judge": row.model,
+        "id": file_row.id,
+        "row": file_row.row,
+        "answer": file_row.answer,
+        "read": read_row.reading.read,
+        "score": read_row.reading.score,
+        "marks": read_row.reading.marks,
+        "rule": read_row.reading.why,
+        "open": read_row.reading.is_open,
+        "no answer": read_row.no_answer,
+        "cells": file_row.cells,
+        "replies": read_row.replies,
+        "judge": read_row.model,
     }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from arena.locale import t, translated
+from arena.locale import ENGLISH, speaking, t, translated
 from scoring.specs.figures import Figure
 from scoring.specs.problems import either
 from scoring.specs.schema import OVERALL, Spec
@@ -11,9 +11,20 @@ from scoring.specs.schema import OVERALL, Spec
 def headline_words(spec: Spec) -> str:
     """The figure that stands for a report under the first protocol, by its name and in a few words."""
     name = spec.headline_under(spec.protocols[0])
-    words = _figure_words(spec, spec.figures[name]).replace("_", " ")
-    is_named = name == OVERALL or words.casefold().startswith(name.casefold())
-    return words if is_named else t("benchmarks.named_figure", name=translated(name), figure=words)
+    words = _headline_words(spec, name)
+    # A spec's names are English, whatever the page's language.
+    with speaking(ENGLISH):
+        english_words = _headline_words(spec, name)
+    # "Overall" says nothing, and "F1 of yes" already begins with F1.
+    needs_no_name = name == OVERALL or english_words.casefold().startswith(name.casefold())
+    if needs_no_name:
+        return words
+    return t("benchmarks.named_figure", name=translated(name), figure=words)
+
+
+def _headline_words(spec: Spec, name: str) -> str:
+    """The words for a figure, without its name."""
+    return _figure_words(spec, spec.figures[name]).replace("_", " ")
 
 
 def _figure_words(spec: Spec, figure: Figure) -> str:
@@ -22,7 +33,7 @@ def _figure_words(spec: Spec, figure: Figure) -> str:
         is_letter = len(positive) == 1
         return _figure_of(figure, positive if is_letter else positive.lower())
     if figure.all is not None:
-        # A column of numbers, such as question_no, by what it numbers.
+        # question_no is named by what it numbers: question.
         names = [name.removesuffix("_no") for name in figure.all]
         return t("benchmarks.figure_whole", group=_all_of(names))
     if figure.mean_of is not None:

@@ -682,6 +682,15 @@ def test_answers_come_back_however_the_last_line_was_cut(tmp_path_factory, answe
         assert file.answers == answers
 
 
+def test_a_file_of_one_blank_line_begins_anew(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    path.write_bytes(b"\n")
+    with AnswerFile(path, "run") as file:
+        file.keep("key", "text")
+    with AnswerFile(path, "run") as file:
+        assert file.answers == {"key": "text"}
+
+
 SECOND_WRITER = """
 import sys
 from pathlib import Path

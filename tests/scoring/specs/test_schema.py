@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from arena.locale import CHINESE, speaking
 from scoring.specs.figure_words import headline_words
 from scoring.specs.files import load_spec
 from scoring.specs.problems import SpecError
@@ -246,6 +247,14 @@ def test_a_headline_of_one_letter_names_the_letter():
     letter = read_spec(spec.format(kind="letter", positive="A").encode())
     word = read_spec(spec.format(kind="yes_no", positive="'Yes'").encode())
     assert [headline_words(letter), headline_words(word)] == ["F1 of A", "F1 of yes"]
+
+
+def test_a_headline_is_named_once_in_any_language():
+    fields = "grades: [1, 5]\nfigures: {Mean mark: {mark: 1}}"
+    spec = read_spec(f"{RUBRIC}\n  {fields}".encode())
+    assert headline_words(spec) == "mean mark"
+    with speaking(CHINESE):
+        assert headline_words(spec) == "平均分"
 
 
 def test_words_stay_the_texts_that_were_written():

@@ -10,18 +10,21 @@ from scoring.web.answer_list import Chosen
 from scoring.web.spec_view import READINGS
 from tests.support.choice_tables import table_file
 
+PAIRWISE = {
+    "kind": "pairwise",
+    "baseline": "old_model",
+    "prompt": "{question} {answer_a} {answer_b}",
+    "verdicts": {"A>B": -2, "A=B": 0, "B>A": 2},
+}
 PAIRS = own_benchmark(
+    spec_of({"name": "Pairs", "about": "A toy.", "columns": {"truth": None}, "rule": PAIRWISE})
+)
+MIXED = own_benchmark(
     spec_of(
         {
-            "name": "Pairs",
+            "name": "Mixed",
             "about": "A toy.",
-            "columns": {"truth": None},
-            "rule": {
-                "kind": "pairwise",
-                "baseline": "old_model",
-                "prompt": "{question} {answer_a} {answer_b}",
-                "verdicts": {"A>B": -2, "A=B": 0, "B>A": 2},
-            },
+            "rule": [{"when": {"type": "open"}, "rule": PAIRWISE}, {"rule": "yes_no"}],
         }
     )
 )
@@ -63,3 +66,26 @@ def test_the_best_and_the_worst_verdict_are_found_by_the_filters(tmp_path):
     shown = [READINGS.html(report, Chosen("/answers", show)) for show in ("right", "wrong")]
     assert ["1 of 3 answers" in html for html in shown] == [True, True]
     assert ["new 0" in shown[0], "new 2" in shown[1]] == [True, True]
+
+
+def test_the_filters_take_an_answer_by_the_ends_of_its_own_rule(tmp_path):
+    """Scores are 0 and 1 in one case, -2 to 2 in the other."""
+    columns = ["index", "type", "question", "old_model", "answer", "prediction"]
+    rows = [
+        {
+            "index": "1",
+            "type": "yes_no",
+            "question": "Is it?",
+            "answer": "yes",
+            "prediction": "Yes",
+        },
+        {"index": "2", "type": "yes_no", "question": "Is it?", "answer": "yes", "prediction": "No"},
+    ]
+    rows = [{"old_model": "", **row} for row in rows]
+    opened = open_upload(table_file(tmp_path / "m.csv", rows, columns), benchmark=MIXED)
+    report = opened.report("strict")
+    assert [row.reading.score for row in report.rows] == [1.0, 0.0]
+    for show in ("right", "wrong"):
+        html = READINGS.html(report, Chosen("/answers", show))
+        assert "1 of 2 answers" in html
+        assert f"<small>{show}</small>" in html
