@@ -16,7 +16,7 @@ from scoring.text_lists import listed_texts
 RuleProtocol = Literal["strict", "vlmevalkit", "lmms-eval", "authors", "mmbench-paper", "mmt-paper"]
 """The origin of a rule: ours, a toolkit of August 2026, the authors of a benchmark, or a paper."""
 TOOLKITS: frozenset[RuleProtocol] = frozenset(("vlmevalkit", "lmms-eval", "authors"))
-"""The toolkits' protocols, and the authors' own: an unreadable answer is wrong, where under a paper's the kind decides."""
+"""The toolkits' protocols, and the authors' own: an unreadable answer is wrong. Under a paper's the kind decides."""
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ class RuleKind(BaseModel, ABC):
     def reading(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         """The reading of any text without a judge.
 
-        An unreadable answer has no score under `strict`, and is wrong under the toolkits' protocols. Under a paper's the
-        kind decides. Without a truth no answer has a score.
+        An unreadable answer has no score under `strict`, and is wrong under the toolkits' protocols. Under a paper's
+        protocol the kind decides. Without a truth no answer has a score.
         """
         return self._checked(item, self._read(item, answer, protocol))
 
@@ -207,7 +207,7 @@ class RuleKind(BaseModel, ABC):
 
     @property
     def truth_reasons(self) -> frozenset[str]:
-        """Reasons (`Reading.why`) for which `strict` can't read an answer against this truth, but could against another."""
+        """Reasons (`Reading.why`) why `strict` can't read an answer against this truth, but could against another."""
         return frozenset()
 
     def baseline_of(self, item: Item) -> str | None:
