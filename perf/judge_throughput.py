@@ -189,9 +189,11 @@ def main() -> int:
             start = time.perf_counter()
             report = asyncio.run(score_file(address, filled, ReplyCache(database)))
             wall = time.perf_counter() - start
+
         start = time.perf_counter()
         cached_report = asyncio.run(score_file(address, filled, ReplyCache(database)))
         cached_seconds = time.perf_counter() - start
+
         start = time.perf_counter()
         ask_in_turn(address, first_asks(filled)[:SAMPLE])
         sequential = (time.perf_counter() - start) / SAMPLE * CALLS

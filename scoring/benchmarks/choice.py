@@ -389,6 +389,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         return {"Accuracy": scores.tree}
 
     def tables(self, report: ChoiceReport) -> Iterator[TreeTable]:
+        """Yields the accuracies by level as trees: a part of `choice_tables`, as every benchmark has it."""
         splits = self.choice_tables(report).splits
         if splits:
             trees = [SplitTrees(scores.split, self.trees(scores)) for scores in splits]

@@ -122,7 +122,7 @@ class ReportPages:
     jobs: Jobs
     pictures: QuestionPictures
     marking: Marking
-    published: PublishedReports
+    published_reports: PublishedReports
     layout: PageLayout
     delete_job: Callable[[str, str], None]
     """Deletes the report of an owner by its link. Raises JobError."""
@@ -196,7 +196,7 @@ class ReportPages:
             return self.layout.nothing_here(request)
         head = _head(t("report.description"))
         if opened.is_public:
-            head = self.published.head(job)
+            head = self.published_reports.head(job)
             if not is_indexed:
                 head = head._replace(is_private=True)
         # Browsers may store a public page, and no other.
@@ -206,7 +206,7 @@ class ReportPages:
         job = opened.job
         # Texts to copy are English, whatever the language of the page.
         with speaking(ENGLISH):
-            record = self.published.record(job) if job.published else None
+            record = self.published_reports.record(job) if job.published else None
         if record:
             record = replace(record, base=self.layout.server_address(request))
         return share_html(
@@ -353,7 +353,7 @@ class ReportPages:
 
     def _is_published(self, name: str) -> bool:
         """Returns whether a name is the slug of a published report."""
-        return self.published.published.with_slug(name) is not None
+        return self.published_reports.published.with_slug(name) is not None
 
     def _owner(self, request: Request) -> str:
         browser = owner_of(request.headers)
