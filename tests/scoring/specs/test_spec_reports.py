@@ -435,27 +435,6 @@ def test_a_sheet_of_groups_has_a_name_for_files(tmp_path):
     assert [table.name for table in figure_tables(report)] == ["by-task_kind"]
 
 
-HALVES = b"""
-name: Halves
-about: Answers whose cell may have several parts, each a row.
-derive:
-  part: {from: parts, split: ";"}
-rule: letter
-figures:
-  Accuracy: mean
-  Of a: {mean_of: part, where: {kind: a}}
-headline: Accuracy
-"""
-
-
-def test_a_few_answers_of_many_rows_are_not_left_over_by_a_hidden_figure(tmp_path):
-    right = {**CELLS, "answer": "A", "prediction": "A"}
-    answers = [{**right, "kind": "a", "parts": "x"} for _ in range(100)]
-    answers += [{**right, "kind": "b", "parts": "x;y"} for _ in range(10)]
-    halves = report(tmp_path / "m.csv", answers, HALVES)
-    assert [line.name for line in whole_figures(halves)] == ["Accuracy"]
-
-
 def test_guesses_are_in_no_hidden_report(tmp_path):
     report = tasks_report(tmp_path, [("cats", "A", "A"), ("cars", "B", "A")] * 20)
     assert [line.name for line in whole_figures(report)] == ["Over tasks", "Without animals"]
