@@ -435,7 +435,7 @@ def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, .
         jobs=scoring.jobs,
         pictures=context.question_pictures,
         marking=scoring.marking,
-        published=context.published,
+        published_reports=context.published,
         layout=layout,
         delete_job=scoring.service.delete,
     )

@@ -42,10 +42,11 @@ ROOT = Path(__file__).parent.parent
 LATENCY = 0.2
 QUESTIONS = 218
 RUNS = 5
+CALLS = QUESTIONS * RUNS
 CONCURRENCY = 32
 SAMPLE = 25
 """Calls of the sequential client."""
-TARGET = 1.3
+RATIO_TARGET = 1.3
 """Most time, over the ideal."""
 MEMORY_TARGET = 100
 """MB."""
@@ -97,7 +98,9 @@ def answers() -> list[Filled]:
 
 def first_asks(filled: list[Filled]) -> list[Ask]:
     """Returns the questions of the first run to the judge."""
-    return [next(grading(answer, 0, "paper", SPEC, 1)) for answer in filled]
+    return [
+        next(grading(answer, run=0, protocol="paper", spec=SPEC, samples=1)) for answer in filled
+    ]
 
 
 @dataclass
@@ -131,10 +134,20 @@ class Memory:
 async def score_file(address: str, filled: list[Filled], cache: ReplyCache) -> Report:
     """Scores the file as the app does."""
     questions = QuestionSet(
-        "mm-vet", "bench", "", False, tuple(answer.question for answer in filled)
+        benchmark="mm-vet",
+        name="bench",
+        digest="",
+        official=False,
+        questions=tuple(answer.question for answer in filled),
     )
     report = MM_VET.draft(
-        filled, questions, Options("paper", RUNS), SPEC, address, "bench.json", "bench"
+        filled,
+        questions,
+        options=Options(protocol="paper", runs=RUNS),
+        spec=SPEC,
+        address=address,
+        file="bench.json",
+        title="bench",
     )
     async with Judge(
         SPEC, Endpoint(address, Secret("none")), RateLimits(concurrency=CONCURRENCY)
@@ -160,36 +173,40 @@ def score_under(faults: Faults, filled: list[Filled]) -> tuple[float, float]:
         asyncio.run(score_file(server.address, filled, ReplyCache(database)))
         seconds = time.perf_counter() - start
         database.close()
-    return seconds, server.counts.calls / (QUESTIONS * RUNS)
+    return seconds, server.counts.calls / CALLS
 
 
 def main() -> int:
     """Measures, prints, and returns 1 where a target is missed."""
     filled = answers()
     with openai_server() as address, tempfile.TemporaryDirectory() as folder:
+        # Loads openai. A cache of its own, so that the measured run makes all its calls.
+        warm_up_database = Database(f"sqlite:///{folder}/warm_up.db")
+        asyncio.run(score_file(address, filled[:1], ReplyCache(warm_up_database)))
+        warm_up_database.close()
         database = Database(f"sqlite:///{folder}/bench.db")
-        asyncio.run(score_file(address, filled[:1], ReplyCache(database)))  # loads openai
         with Memory() as memory:
             start = time.perf_counter()
             report = asyncio.run(score_file(address, filled, ReplyCache(database)))
             wall = time.perf_counter() - start
+
         start = time.perf_counter()
         cached_report = asyncio.run(score_file(address, filled, ReplyCache(database)))
         cached_seconds = time.perf_counter() - start
+
         start = time.perf_counter()
         ask_in_turn(address, first_asks(filled)[:SAMPLE])
-        calls = QUESTIONS * RUNS
-        sequential = (time.perf_counter() - start) / SAMPLE * calls
+        sequential = (time.perf_counter() - start) / SAMPLE * CALLS
         database.close()
     assert cached_report.rows == report.rows
     faultless, _ = score_under(Faults(), filled)
     faulty, calls_a_grade = score_under(FAULTS, filled)
-    ideal = calls * LATENCY / CONCURRENCY
+    ideal = CALLS * LATENCY / CONCURRENCY
     ratio = wall / ideal
     print(
-        f"{calls:,} calls, {CONCURRENCY} at once, {LATENCY:g} s each: {wall:.2f} s, ideal {ideal:.2f} s"
+        f"{CALLS:,} calls, {CONCURRENCY} at once, {LATENCY:g} s each: {wall:.2f} s, ideal {ideal:.2f} s"
     )
-    print(f"wall / ideal      {ratio:.2f}  (target: at most {TARGET})")
+    print(f"wall / ideal      {ratio:.2f}  (target: at most {RATIO_TARGET})")
     print(f"from the cache    {cached_seconds:.2f} s  (target: under {CACHED_TARGET:g} s)")
     print(
         f"sequential client {sequential:.0f} s, extrapolated from {SAMPLE} calls: {sequential / wall:.0f} times as long"
@@ -200,7 +217,7 @@ def main() -> int:
     )
     print(f"calls a grade     {calls_a_grade:.2f}  (target: at most {CALLS_TARGET:g})")
     misses = (
-        ratio > TARGET,
+        ratio > RATIO_TARGET,
         cached_seconds >= CACHED_TARGET,
         memory.growth >= MEMORY_TARGET,
         faulty > FAULTS_TARGET,

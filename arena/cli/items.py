@@ -24,7 +24,7 @@ FolderName = Annotated[str | None, Option(help="name of the source; default: the
 
 
 def _bar(members: Iterable, title: str) -> Iterable:
-    return tqdm(members, desc=title, disable=None)
+    return tqdm(members, desc=title, disable=None)  # None: no bar unless in a terminal
 
 
 class OpenBank:
@@ -98,7 +98,7 @@ def items_folder(folder: Path, name: FolderName = None) -> Iterator[str]:
 def checks(folder: Path, name: FolderName = None) -> Iterator[str]:
     """Import a folder of attention tests, each with a right and an unrelated answer."""
     return OpenBank().bring_in(
-        lambda importer: importer.import_folder(folder, name or folder.resolve().name, "check")
+        lambda importer: importer.import_folder(folder, name or folder.resolve().name, kind="check")
     )
 
 
@@ -133,7 +133,8 @@ def list_items() -> Iterator[str]:
     for source in bank.sources:
         states = bank.states[source.id]
         ready = states["ready"]
-        shown = f"{source.name} ({source.kind}): {ready + states['without pair']} items shown"
+        visible = ready + states["without pair"]  # those without a pair can be opened, not voted on
+        shown = f"{source.name} ({source.kind}): {visible} items shown"
         lacks = lacks_text(states)
         ending = f"; {lacks}" if lacks else ""
         yield f"{shown}, {ready} with answers from two or more models{ending}"

@@ -107,6 +107,19 @@ class Battles:
     notices: tuple[str, ...] = ()
     """Notices about the reading, such as rows left out, or a torn last line."""
 
+    @classmethod
+    def of_columns(
+        cls,
+        format_name: FormatName | None,
+        columns: Iterable[tuple[Any, ...]],
+        rows: tuple[Row, ...],
+        others: tuple[OtherRow, ...] = (),
+        notices: tuple[str, ...] = (),
+    ) -> "Battles":
+        """Returns votes from their columns, in the order of `Vote`'s fields."""
+        by_name = dict(zip(Vote._fields, columns, strict=True))
+        return cls(format=format_name, **by_name, rows=rows, others=others, notices=notices)
+
     def __len__(self) -> int:
         return len(self.winner)
 

@@ -63,7 +63,7 @@ FORMATS: tuple[Format, ...] = (
 FORMAT_NAMES: tuple[FormatName, ...] = get_args(FormatName)
 _BY_NAME = {form.name: form for form in FORMATS}
 _LIMITS = replace(COMMAND_LINE, cell=COMMAND_LINE.line)
-"""The limits of files; conversations may have pictures as text."""
+"""The limits of files. A cell may be as long as a line, since conversations may hold pictures as text."""
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
 _HEAD = 4096
@@ -89,9 +89,8 @@ def read(path: Path, name: FormatName | None = None) -> Battles:
     records = _records(path, notices)
     first = next(records, None)
     if first is None:
-        return Battles(
-            name, *columns_of(()), rows=(), notices=(*notices, f"{path.name} has no votes")
-        )
+        notices.append(f"{path.name} has no votes")
+        return Battles.of_columns(name, columns_of(()), rows=(), notices=tuple(notices))
     form = _BY_NAME[name] if name else _form_of(first, path.name)
     collected = _CollectedRows()
     vote_records = _single_votes(form, itertools.chain([first], records))
@@ -101,9 +100,9 @@ def read(path: Path, name: FormatName | None = None) -> Battles:
     ]
     if not collected.rows:
         notices.append(f"{path.name} has no votes")
-    return Battles(
+    return Battles.of_columns(
         form.name,
-        *columns,
+        columns,
         rows=tuple(collected.rows),
         others=tuple(collected.others),
         notices=tuple(notices),
@@ -113,8 +112,8 @@ def read(path: Path, name: FormatName | None = None) -> Battles:
 def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tuple[str, ...]:
     """Writes votes in a format, to a file of the path's suffix; returns notices about lost facts.
 
-    A row that came in this format, even before it was in ours, is written unchanged. Raises RowsError, with its place,
-    for a vote that the format cannot express (a tie in a forced choice); then nothing is written.
+    A row first read in this format is written unchanged, even if it was stored in ours in between. Raises RowsError,
+    with its place, for a vote that the format cannot express (a tie in a forced choice); then nothing is written.
     """
     form = _BY_NAME[name]
     suffix = path.suffix.lower()
@@ -136,6 +135,17 @@ def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tup
         f"left out because {name} has no column for it, {column}: {count:,}"
         for column, count in lost.items()
     )
+
+
+def origin(battles: Battles, row: Row) -> tuple[Format | None, Row]:
+    """Returns a row's original format, None if it is unknown, and the original row, {} if it can't be read.
+
+    Only for a look at votes: `write` refuses a row that can't be read, since it would be lost.
+    """
+    if battles.format != STEREOSCOPE.name:
+        return _BY_NAME.get(str(battles.format)), row
+    original = cells.parsed(row.get(ORIGIN_ROW))
+    return _BY_NAME.get(str(row.get(ORIGIN))), original if isinstance(original, dict) else {}
 
 
 def _first_bytes(path: Path) -> bytes:
@@ -193,7 +203,8 @@ def _ends_too_early(line: str) -> bool:
         return False
     brackets = _BRACKETS.findall(_STRING.sub("", line))
     depths = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in brackets)
-    return 0 not in depths
+    closes = 0 in depths
+    return not closes
 
 
 def _form_of(record: Record, file: str) -> Format:
@@ -235,8 +246,9 @@ def _column_portions(
     while portion := tuple(itertools.islice(records, _PORTION)):
         values = [record.values for record in portion]
         columns = form.columns(values)
-        if columns is None:
-            columns = tuple(zip(*_votes(form, portion, file, collected), strict=True))
+        if columns is None:  # a row needs a closer look
+            votes = list(_votes(form, portion, file, collected))
+            columns = tuple(zip(*votes, strict=True))  # () if no row has a vote
         else:
             collected.rows += values
         yield columns
@@ -248,30 +260,30 @@ def _votes(
     """Yields the votes, and collects all rows in `collected`. Raises RowsError with the row."""
     for number, row in records:
         try:
-            vote = form.vote(row)
+            reading = form.vote(row)
         except RowsError as error:
             raise error.at(file=file, row=number) from error
-        if isinstance(vote, Vote):
+        if isinstance(reading, Vote):
             collected.rows.append(row)
-            yield vote
+            yield reading
         else:
             collected.others.append(OtherRow(len(collected.rows), row))
-            collected.reasons[vote.reason] += 1
+            collected.reasons[reading.reason] += 1
 
 
 def _rows_out(battles: Battles, form: Format, lost: Counter[str]) -> Iterator[Row]:
-    """Yields the rows in order, and counts the facts that the format loses. Raises RowsError with the vote."""
-    votes = 0
-    for row, vote in battles.lines():
-        if vote is not None:
-            votes += 1
+    """Yields the rows in order, and counts the facts that the format loses.
+
+    Raises RowsError with the number of the row among all rows, also those without votes.
+    """
+    for number, (row, vote) in enumerate(battles.lines(), start=1):
         try:
             original = _original_row(battles, row, form)
-            new = _new_row(battles, vote, row, form) if original is None else original
+            written = original if original is not None else _new_row(battles, vote, row, form)
         except RowsError as error:
-            raise error.at(row=votes) from error
-        if new is not None:
-            yield new
+            raise error.at(row=number) from error
+        if written is not None:
+            yield written
         if original is None:
             lost.update(_lost_facts(vote, form))
 
@@ -292,31 +304,23 @@ def _original_row(battles: Battles, row: Row, form: Format) -> Row | None:
     """Returns a vote's original row in a format, None if it never had one. Raises RowsError."""
     if battles.format == form.name:
         return row
-    has_first_row = row.get(ORIGIN) == form.name and row.get(ORIGIN_ROW)
-    if battles.format != STEREOSCOPE.name or not has_first_row:
+    came_from_form = row.get(ORIGIN) == form.name and bool(row.get(ORIGIN_ROW))
+    if battles.format != STEREOSCOPE.name or not came_from_form:
         return None
     try:
-        first_row = json.loads(row[ORIGIN_ROW])
+        original = json.loads(row[ORIGIN_ROW])
     except (TypeError, ValueError, RecursionError):
-        first_row = None
-    if not isinstance(first_row, dict):
+        original = None
+    if not isinstance(original, dict):
         raise RowsError("It isn't a row as a JSON object. Correct or empty it.", column=ORIGIN_ROW)
-    return first_row
-
-
-def origin(battles: Battles, row: Row) -> tuple[Format | None, Row]:
-    """Returns a row's first format, None if it is unknown, and the row there."""
-    if battles.format != STEREOSCOPE.name:
-        return _BY_NAME.get(str(battles.format)), row
-    first = cells.parsed(row.get(ORIGIN_ROW))
-    return _BY_NAME.get(str(row.get(ORIGIN))), first if isinstance(first, dict) else {}
+    return original
 
 
 def _new_row(battles: Battles, vote: Vote | None, row: Row, form: Format) -> Row | None:
-    """Returns a new row in a format, None if it has no place there; our own format includes the first row."""
-    # This arena's own votes have no first row.
-    has_first_row = bool(row) or vote is None
-    if form is STEREOSCOPE and has_first_row:
+    """Returns a new row in a format, None if it has no place there; our own format includes the original row."""
+    # This arena's own votes have no original row; an imported row without a vote has nothing else.
+    is_imported = bool(row) or vote is None
+    if form is STEREOSCOPE and is_imported:
         return native_row(vote, battles.format, row_text(row))
     return None if vote is None else form.row(vote)
 
@@ -360,7 +364,9 @@ def row_text(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Returns the text of a Parquet value that JSON lacks: bytes in base64, dates in ISO 8601, else all digits."""
+    """Returns the text of a Parquet value that JSON lacks: bytes in base64, dates in ISO 8601, and others as Python
+    prints them.
+    """
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, date | time):

@@ -39,22 +39,23 @@ OFFICIAL = Table(
     Column("voters", Text, nullable=False),
     Column("since", Moment, nullable=False),
 )
-"""One row, written at the first start: the `BoardVoters` of the board that opens first."""
+"""One row, written at the first start: the `BoardVoters` of the official board, which the page shows when it opens."""
 _OFFICIAL_VOTERS = select(OFFICIAL.c.voters)
 MOST_GUESTS = 3
-"""The browsers of a person whose votes before the login count; without a limit an account could bring any number."""
+"""How many browsers' votes from before the login count for one person; without a limit an account could bring any
+number."""
 _EARLIER = ADOPTION.alias("earlier")
-_EARLIER_BROWSERS = select(func.count()).where(
-    _EARLIER.c.person == ADOPTION.c.person, _EARLIER.c.until < ADOPTION.c.until
-)
-"""The number of a person's browsers before this one."""
 _ALWAYS = 2**63 - 1
 """A time, in microseconds, that never comes."""
 _NEVER = -1
 
 
 class CountedVoters(NamedTuple):
-    """The voters and seats that count by a rule; the last place of an array is for unknown voters and seats."""
+    """The voters and seats that count by a rule, in arrays by id.
+
+    An id after the last known one is of a voter or seat newer than the arrays, and clips to their last place, which is
+    for unknown ones. Seat 0 is NO_SEAT.
+    """
 
     until: npt.NDArray[np.int64] | None
     """By voter id, the time in microseconds since 1970 until which votes outside campaigns count; None: all do."""
@@ -66,16 +67,31 @@ class CountedVoters(NamedTuple):
         seat = values(votes, "seat")
         in_seat = self.seats.take(seat, mode="clip")
         if self.until is None:
-            return in_seat  # votes without a seat too: no list rejects NO_SEAT
+            return in_seat  # votes without a seat too: no list rejects place 0, which is NO_SEAT
         until = self.until.take(values(votes, "voter"), mode="clip")
         return np.where(seat == NO_SEAT, values(votes, "voted_at") <= until, in_seat)
+
+
+def _logged_in_query() -> CompoundSelect:
+    """Returns a SELECT of (voter, until) of persons, and of the guests that they were before."""
+    always = literal(_ALWAYS, BigInteger).label("until")
+    persons = select(PERSON.c.voter_id.label("voter"), always)
+    until = type_coerce(ADOPTION.c.until, BigInteger)
+    earlier_browsers = select(func.count()).where(
+        _EARLIER.c.person == ADOPTION.c.person, _EARLIER.c.until < ADOPTION.c.until
+    )
+    is_among_first = earlier_browsers.correlate(ADOPTION).scalar_subquery() < MOST_GUESTS
+    return union_all(persons, select(ADOPTION.c.guest, until).where(is_among_first))
+
+
+_LOGGED_IN = _logged_in_query()
 
 
 def counted_voters(connection: Connection, counted: CountSettings) -> CountedVoters:
     """Returns the voters and seats that count.
 
-    A person's votes as a guest before the login count too, from up to `MOST_GUESTS` browsers. The seat of a platform's
-    worker counts once the platform's list confirms the worker, and on no board if the list rejects it.
+    A person's votes as a guest before the login count too, from up to `MOST_GUESTS` browsers. Under "everyone" a seat
+    counts unless the platform's list rejects its worker, else only once the list confirms the worker.
     """
     if counted.rule == "everyone":
         is_rejected = SEAT.c.confirmation == "rejected"
@@ -85,6 +101,7 @@ def counted_voters(connection: Connection, counted: CountSettings) -> CountedVot
         rows = connection.execute(_LOGGED_IN).all()
     until = np.full(max((row.voter for row in rows), default=0) + 2, _NEVER, np.int64)
     for row in rows:
+        # A voter has two rows if a guest who was adopted is a person too.
         until[row.voter] = max(until[row.voter], row.until)
     is_confirmed = SEAT.c.confirmation == "confirmed"
     is_of_campaigns = SEAT.c.campaign.in_(counted.campaigns)
@@ -97,18 +114,6 @@ def _seat_mask(connection: Connection, condition: ColumnElement[bool]) -> npt.ND
     mask = np.zeros(max(seats, default=0) + 2, bool)
     mask[list(seats)] = True
     return mask
-
-
-def _logged_in_query() -> CompoundSelect:
-    """Returns a SELECT of (voter, until) of persons, and of the guests that they were before."""
-    always = literal(_ALWAYS, BigInteger).label("until")
-    persons = select(PERSON.c.voter_id.label("voter"), always)
-    until = type_coerce(ADOPTION.c.until, BigInteger)
-    is_among_first = _EARLIER_BROWSERS.correlate(ADOPTION).scalar_subquery() < MOST_GUESTS
-    return union_all(persons, select(ADOPTION.c.guest, until).where(is_among_first))
-
-
-_LOGGED_IN = _logged_in_query()
 
 
 def eligibility_version(connection: Connection, counted: CountSettings) -> tuple[int, ...]:
@@ -143,7 +148,7 @@ class VoteEligibility:
 
 
 def official_board(connection: Connection, counted: CountSettings) -> BoardVoters:
-    """Returns the voters of the board that opens first, from COUNTS or else from the database."""
+    """Returns the voters of the official board, from COUNTS or else from the database."""
     if counted.rule == "everyone":
         return "everyone"
     stored = cast(BoardVoters | None, connection.scalar(_OFFICIAL_VOTERS))
@@ -151,7 +156,7 @@ def official_board(connection: Connection, counted: CountSettings) -> BoardVoter
 
 
 def make_official(connection: Connection, voters: str) -> bool:
-    """Stores the `BoardVoters` of the board that opens first; returns whether it changed."""
+    """Stores the `BoardVoters` of the official board; returns whether they changed."""
     change = update(OFFICIAL).where(OFFICIAL.c.voters != voters).values(voters=voters, since=now())
     result = connection.execute(change)
     return result.rowcount > 0
@@ -160,7 +165,7 @@ def make_official(connection: Connection, voters: str) -> bool:
 def choose_first_official(
     database: Database, counted: CountSettings, default_voters: BoardVoters
 ) -> None:
-    """Stores the board that opens first, at the first start: the board that COUNTS names, else `default_voters`."""
+    """Stores the official board when the server first starts: the board that COUNTS names, else `default_voters`."""
     with database.write() as connection:
         take_turn(connection, OFFICIAL)
         if connection.scalar(select(OFFICIAL.c.id)) is None:

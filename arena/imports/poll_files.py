@@ -41,8 +41,9 @@ def read_poll(paths: Sequence[Path]) -> Poll:
 def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
     """Returns several parts as one poll; votes without a choice between two models are left out and counted.
 
-    A judge's vote is a verdict, by its voter; a vote without a voter counts as another person's. The last of a voter's
-    votes in a contest counts. Answers are included if the rows have both (columns A and B).
+    A judge's vote is a verdict, by its voter; verdicts without a voter are all by one "a judge". Any other vote without
+    a voter counts as another person's. The last of a voter's votes in a contest counts. Answers are included if the
+    rows have both (columns A and B).
     """
     verdicts: dict[tuple[Contest, str], Verdict] = {}
     """By contest and judge."""
@@ -54,13 +55,13 @@ def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
     """By item and model."""
     counts: Counter[str] = Counter()
     """The number of votes left out, by the reason."""
-    because_superseded = "left out because the same voter's later one counts"
+    superseded_reason = "left out because the same voter's later one counts"
     for contest, vote in _contest_votes(parts, counts, answers):
         model = _chosen_model(vote)
         if vote.judge:
             judge = vote.voter or "a judge"
             if (contest, judge) in verdicts:
-                counts[f"verdicts {because_superseded}"] += 1
+                counts[f"verdicts {superseded_reason}"] += 1
             winner = "tie" if vote.winner == "both_bad" else vote.winner
             verdicts[contest, judge] = Verdict(
                 contest.item, vote.model_a, vote.model_b, winner, judge
@@ -69,12 +70,12 @@ def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
             counts["votes left out because neither answer was chosen"] += 1
             # A later vote for neither takes an earlier choice back.
             if vote.voter is not None and chosen.pop((contest, vote.voter), None) is not None:
-                counts[f"votes {because_superseded}"] += 1
+                counts[f"votes {superseded_reason}"] += 1
         elif vote.voter is None:
             unnamed_votes[contest, model] += 1
         else:
             if (contest, vote.voter) in chosen:
-                counts[f"votes {because_superseded}"] += 1
+                counts[f"votes {superseded_reason}"] += 1
             chosen[contest, vote.voter] = model
     votes = Counter((contest, model) for (contest, _voter), model in chosen.items())
     votes.update(unnamed_votes)
@@ -136,8 +137,9 @@ def bank_name(model: str) -> str:
 
 
 def _answer_texts(row: Row) -> tuple[str, str] | None:
-    """Returns the texts of answers A and B in the original row, or in the row itself without one; None unless it has
-    both.
+    """Returns the texts of answers A and B in the original row, or in this row if there is no original.
+
+    None unless it has both.
     """
     original = _original_row(row)
     row_with_texts = row if original is None else original

@@ -106,9 +106,9 @@ def _battles(votes: Iterable[Vote], notices: tuple[str, ...] = ()) -> Battles:
     rows = list(votes)
     if not rows:
         notices = ("There are no votes yet.", *notices)
-    return Battles(
+    return Battles.of_columns(
         STEREOSCOPE.name,
-        *columns_of(rows),
+        columns_of(rows),
         rows=tuple(map(STEREOSCOPE.row, rows)),
         notices=notices,
     )

@@ -151,7 +151,9 @@ def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
         else:
             votes.append(vote)
             rows.append(native)
-    return Battles(STEREOSCOPE.name, *columns_of(votes), rows=tuple(rows), others=tuple(others))
+    return Battles.of_columns(
+        STEREOSCOPE.name, columns_of(votes), rows=tuple(rows), others=tuple(others)
+    )
 
 
 def _row_query(source: ImportedSource) -> Select:

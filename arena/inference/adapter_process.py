@@ -19,7 +19,7 @@ class TrainingError(RuntimeError):
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """The settings that all adapters of a map share."""
+    """The settings that all adapters of a task map share."""
 
     base: str
     """A folder, or a model of the Hub."""
@@ -71,8 +71,8 @@ class AdapterTrainer:
         """Raises TrainingError if the base cannot be loaded, or peft is missing."""
         self._process = line_process("arena.inference.adapter_training")
         try:
-            self.numbers: int = self._ask(asdict(settings))["numbers"]
-            """How many numbers an adapter learns."""
+            self.parameter_count: int = self._ask(asdict(settings))["numbers"]
+            """The number of parameters that an adapter learns."""
         except TrainingError:
             self.close()
             raise

@@ -25,7 +25,9 @@ HEAD_SECONDS = 10.0
 REST_SECONDS = 60.0
 """Time for the rest of a body after its answer: many clients read an answer only after they have sent all."""
 READ_SECONDS = 20.0
-"""Time that a socket's answers may wait for their reader in all. Each `HIGH_WATER_LIMIT` of read bytes gives some back.
+"""A socket's budget of time in which its answers wait for their reader.
+
+Each `HIGH_WATER_LIMIT` bytes read refill it, up to this, by the time that the slowest reader needs for them.
 """
 LEAST_READING_RATE = 8_000
 """Bytes a second of the slowest reader. A poor mobile connection is faster."""
@@ -75,7 +77,10 @@ class Connections:
         """
 
     def enter(self, network: str | None) -> bool:
-        """Counts a socket until `leave`. Returns whether there is room; the oldest waiting one may be closed for it."""
+        """Counts a socket, a refused one too, until `leave`; returns whether there is room.
+
+        The oldest waiting socket may be closed for it.
+        """
         self._open += 1
         if network is not None:
             self._by_network[network] += 1
@@ -137,17 +142,18 @@ class Connection(H11Protocol):
                 return
             super().data_received(part)
         if was_answered != self._is_answered_early():
-            self._stop_waiting()  # Another wait, with a time of its own, may begin.
+            # Another wait may begin. `_wait` leaves a running timer alone, so the old one must go first.
+            self._stop_waiting()
         self._start_or_stop_waiting()
 
     def send_400_response(self, msg: str) -> None:
         """Answers a request that broke the protocol, unless an answer has begun, and closes the socket.
 
-        The app can send no other answer. Uvicorn raises an error if an answer has begun, or for the body of an answer
-        to HEAD.
+        Uvicorn raises an error if an answer has begun, or for the body of an answer to HEAD.
         """
         self._connections.count_broken()
         if self.cycle is not None:
+            # For the app the client is gone, so that it sends no other answer.
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         with suppress(h11.LocalProtocolError):
@@ -156,7 +162,7 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self._is_answered_early():
+        if self._is_answered_early():  # else Uvicorn's keep-alive timer waits for the next request
             self._start_or_stop_waiting()
 
     def _is_answered_early(self) -> bool:

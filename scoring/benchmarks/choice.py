@@ -26,7 +26,7 @@ from scoring.benchmarks.base import (
 from scoring.benchmarks.choice_answers import (
     failure_lines,
     failures,
-    no_answers,
+    no_answers_by_text,
     scored_answer,
 )
 from scoring.benchmarks.choice_blind import (
@@ -129,7 +129,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
 
     @abstractmethod
     def tabulate(self, report: ChoiceReport) -> ChoiceTables[Any]:
-        """The tables of a report. Without a question file, the questions of its edition that it lacks are missing."""
+        """The tables of a report. Without a question file, `missing` holds the edition's questions that it lacks."""
 
     @abstractmethod
     def mcnemar_tables(
@@ -200,8 +200,9 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
 
     def no_answers(self, file: ReadFile[Answered]) -> Mapping[str, str]:
         if file.chosen_by == "likelihood":
+            # A tie's text is empty, so only the decision knows it.
             return failures(decide_rows(file.rows, "strict", file.chosen_by), "strict")
-        return no_answers(file.rows)
+        return no_answers_by_text(file.rows)
 
     def no_answer_notes(self, report: ChoiceReport) -> tuple[str, ...]:
         return no_answer_sentences(
@@ -209,6 +210,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         )
 
     def remarks(self, report: ChoiceReport) -> Sequence[str]:
+        # The file's own problems are printed when it is opened.
         problems = (*self.choice_tables(report).problems, *_picture_problems(report.rows))
         return [*problem_lines(problems)]
 
@@ -299,7 +301,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         ]
 
     def with_outcomes(self, report: ChoiceReport, outcomes: Sequence[Decision]) -> ChoiceReport:
-        remaining = iter(outcomes)
+        remaining = iter(outcomes)  # in the order of `tasks`
         rows = tuple(
             replace(row, decision=next(remaining)) if row.decision.is_open else row
             for row in report.rows
@@ -317,11 +319,11 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         if not known:
             return ""
         if not any(map(_is_read, known)):
-            rule = known[0].decision.rule
+            rule = known[0].decision.rule  # the first answer's, as an example
             return f"Nothing was graded: none of {len(known):,} answers could be read as an option ({rule})"
         if note := self.unread_note(report):
             return note
-        if self.choice_tables(report).splits[-1].tree.line.mean is None:
+        if self.choice_tables(report).whole.tree.line.mean is None:
             return "Nothing was graded: no base row can be read, and no question has all its passes"
         return ""
 
@@ -344,6 +346,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         rows = tuple(
             replace(row, decision=replace(row.decision, letter=None)) for row in report.rows
         )
+        # "strict" leaves rows without a letter unscored; the other protocols count them as wrong.
         return self.tabulate(replace(report, protocol="strict", rows=rows))
 
     def words(self, name: str) -> str:
@@ -355,10 +358,11 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         tables = self.choice_tables(report)
         sheets: list[Sheet] = []
         if tables.splits:
-            *parts, whole = tables.splits
-            sheets += self.split_sheets(whole)
-            if len(parts) > 1:  # a single split is the whole file, whether listed apart or not
-                for part in parts:
+            sheets += self.split_sheets(tables.whole)
+            if (
+                len(tables.parts) > 1
+            ):  # a single split is the whole file, whether listed apart or not
+                for part in tables.parts:
                     sheets += self._folded_sheets(part)
         if tables.steps.n and report.chosen_by == "text":
             sheets.append(steps_sheet(tables.steps))
@@ -369,7 +373,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         return sheets
 
     def _folded_sheets(self, scores: Any) -> Iterator[Sheet]:
-        """Yields the tables of a split that stand, folded, beside those of the whole file."""
+        """Yields a split's tables, which are shown folded under those of the whole file."""
         for sheet in self.split_sheets(scores):
             name = f"{sheet.name}-{safe_name(scores.split or 'no split')}"
             title = f"{scores.split or 'No split'}: {sheet.title}"
@@ -385,6 +389,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         return {"Accuracy": scores.tree}
 
     def tables(self, report: ChoiceReport) -> Iterator[TreeTable]:
+        """Yields the accuracies by level as trees: a part of `choice_tables`, as every benchmark has it."""
         splits = self.choice_tables(report).splits
         if splits:
             trees = [SplitTrees(scores.split, self.trees(scores)) for scores in splits]
@@ -396,10 +401,10 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
 
     def line_pairs(self, report: ChoiceReport, other: ChoiceReport) -> list[LinePair]:
         """Overall and the means below it, except the narrowest, under two protocols."""
-        splits = self.choice_tables(report).splits
-        if not splits:
+        tables = self.choice_tables(report)
+        if not tables.splits:
             return []
-        trees = self.comparable_trees(splits[-1], self.choice_tables(other).splits[-1])
+        trees = self.comparable_trees(tables.whole, self.choice_tables(other).whole)
         other_lines = {node.line.name: node.line for node in trees.other.walk()}
         pairs = []
         for node in trees.own.walk():
@@ -444,11 +449,11 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
     def edition(self, report: ChoiceReport) -> str:
         tables = self.choice_tables(report)
         name = self._row_edition(report)
-        splits = [scores.split for scores in tables.splits]
         split = ""
-        if splits:
-            # several splits and then the whole; or one split, which may be listed again as the whole
-            split = splits[-1] if len(splits) > 2 else splits[0]
+        if tables.splits:
+            # a single split is the whole file, whether listed apart or not
+            scores = tables.whole if len(tables.parts) > 1 else tables.splits[0]
+            split = scores.split
         mode = f" in mode {report.mode}" if report.mode else ""
         way = " by likelihood" if report.chosen_by == "likelihood" else ""
         return f"{name} {split}".strip() + mode + way
@@ -464,11 +469,11 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
         tables = self.choice_tables(report)
-        return replace(tables.splits[-1].tree.line, name="accuracy") if tables.splits else None
+        return replace(tables.whole.tree.line, name="accuracy") if tables.splits else None
 
     def groups(self, report: ChoiceReport) -> Sequence[ScoreLine]:
         tables = self.choice_tables(report)
-        return [node.line for node in tables.splits[-1].tree.children] if tables.splits else ()
+        return [node.line for node in tables.whole.tree.children] if tables.splits else ()
 
     def caveats(self, report: ChoiceReport) -> Sequence[Caveat]:
         tables = self.choice_tables(report)
@@ -488,7 +493,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
                 Caveat("", f"Questions without a right answer, read but not scored: {count:,}.")
             )
         submission = self.submission(report)
-        if submission and self.has_authors([row.question for row in report.rows]):
+        if submission and self.is_scored_by_authors([row.question for row in report.rows]):
             caveats.append(Caveat("", submission.sentence))
         return caveats
 
@@ -514,20 +519,20 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             caveats[-1] = caveats[-1]._replace(text=f"{caveats[-1].text} {bounds}")
         return caveats
 
-    def has_authors(self, questions: Sequence[ChoiceQuestion]) -> bool:
-        """Whether these questions are of authors who may keep the right answers to themselves."""
+    def is_scored_by_authors(self, questions: Sequence[ChoiceQuestion]) -> bool:
+        """Whether these are a published benchmark's questions: its authors score answers if right ones are private."""
         return True
 
     def scored_answers(self, report: ChoiceReport) -> Sequence[ScoredAnswer]:
         """Every base row as an answer."""
         return [
-            self.scored_answer(row, row, row.right)
+            self.scored_answer(base=row, answered=row, right=row.right)
             for row in report.rows
             if row.question.index < PASS
         ]
 
     def scored_answer(self, base: Decided, answered: Decided, right: bool | None) -> ScoredAnswer:
-        """A question in the words of its base row, with the answer to one of its passes; `right` is the question's."""
+        """A question as in its row `base`, with the answer to the pass `answered`; `right`: whether the question is."""
         return scored_answer(base, answered, right, self.tested_abilities(base.question))
 
     def tested_abilities(self, question: ChoiceQuestion) -> tuple[str, ...]:
@@ -537,14 +542,16 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
     def checks(self, report: ChoiceReport) -> Sequence[str]:
         if report.chosen_by == "likelihood":
             return []
-        steps = self.choice_tables(report).steps
-        by_rules = steps.rate("letter", "content", "none")
-        by_judge = steps.rate("judge")
-        if by_rules is None:
+        count = len(report.rows)
+        if not count:
             return []
+        # Not `StepCounts`, where "none of the options" is one step, whoever read it.
+        steps = Counter(row.decision.step for row in report.rows)
+        by_rules = 100 * (steps["letter"] + steps["content"] + steps["none"]) / count
+        by_judge = 100 * steps["judge"] / count
         if not by_judge:
-            return [f"Rules read {by_rules:.1f}% of {steps.n:,} answers."]
-        return [f"Rules read {by_rules:.1f}% of {steps.n:,} answers, the judge {by_judge:.1f}%."]
+            return [f"Rules read {by_rules:.1f}% of {count:,} answers."]
+        return [f"Rules read {by_rules:.1f}% of {count:,} answers, the judge {by_judge:.1f}%."]
 
     def comparisons(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[ComparisonTable]:
         """McNemar's comparison of two models, or of a model under two settings, by ability. Raises ComparisonError."""

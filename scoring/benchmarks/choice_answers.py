@@ -20,7 +20,7 @@ RULE_FAILURES: Mapping[Rule, str] = {
 """The failure behind a rule's decision."""
 
 
-def no_answers(rows: Iterable[Answered]) -> Mapping[str, str]:
+def no_answers_by_text(rows: Iterable[Answered]) -> Mapping[str, str]:
     """The reasons that the texts alone give why predictions are no answers, by index; "" for an answer.
 
     An option's own text is an answer, even one that reads like a failure.
@@ -42,7 +42,7 @@ def failures(rows: Sequence[Decided], protocol: Protocol) -> Mapping[str, str]:
     if protocol == "strict":
         return by_rule
     ties = {index: reason for index, reason in by_rule.items() if reason == Rule.TIED.value}
-    return {**no_answers(rows), **ties}
+    return {**no_answers_by_text(rows), **ties}
 
 
 def failure_lines(rows: Sequence[Decided], protocol: Protocol) -> list[ScoreLine]:

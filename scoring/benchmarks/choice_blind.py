@@ -28,16 +28,16 @@ def questions_without_truths(questions: Questions, is_blind: Callable[[str], boo
 def file_with_truths(file: ReadFile[Answered], questions: Questions) -> ReadFile[Answered]:
     """The file with the question file's right letters.
 
-    Its own problems are left out, since they name rows. Rotated passes stay only if every question has all its passes,
-    else a problem says that they went: one wrong pass makes even an incomplete question wrong, so its result could
-    reveal a single pass.
+    Its own problems are left out: they name rows, which could be tied to right letters. Rotated passes stay only if
+    every question has all its passes, else a problem says that they were left out. A question is wrong if any of its
+    passes is, so one with a single pass would tell whether that pass's letter is right.
     """
     rows = file.rows
     problems = ()
     if is_circular(row.question for row in rows) and _has_missing_passes(rows, questions):
         rows = tuple(row for row in rows if row.question.index < PASS)
         text = "not every question has all its passes, so the file is scored as vanilla"
-        problems = (Problem(0, None, text, "circular"),)
+        problems = (Problem(row=0, index=None, text=text, blocks="circular"),)
     sighted = tuple(replace(row, question=_with_truth(row.question, questions)) for row in rows)
     return replace(file, rows=sighted, problems=problems)
 

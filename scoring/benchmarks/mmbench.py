@@ -423,7 +423,7 @@ class MMBench(MultipleChoice):
         """Comparisons over base rows, and over whole questions if both files are circular."""
         over_base_rows = comparison(first.rows, second.rows, circular=False)
         tables = [ComparisonTable("base rows", over_base_rows)]
-        if all(self.choice_tables(report).splits[-1].circular for report in (first, second)):
+        if all(self.choice_tables(report).whole.circular for report in (first, second)):
             over_questions = comparison(first.rows, second.rows, circular=True)
             tables.append(ComparisonTable("whole questions", over_questions))
         return tables
@@ -431,7 +431,7 @@ class MMBench(MultipleChoice):
     def edition_name(self, questions: Sequence[ChoiceQuestion]) -> str:
         return edition(questions)
 
-    def has_authors(self, questions: Sequence[ChoiceQuestion]) -> bool:
+    def is_scored_by_authors(self, questions: Sequence[ChoiceQuestion]) -> bool:
         return edition(questions) != "Multiple choice"
 
     def words(self, name: str) -> str:
@@ -471,7 +471,7 @@ class MMBench(MultipleChoice):
         line = super().headline(report)
         if line is None:
             return None
-        is_circular = self.choice_tables(report).splits[-1].circular is not None
+        is_circular = self.choice_tables(report).whole.circular is not None
         return replace(line, name="CircularEval" if is_circular else "vanilla accuracy")
 
     def groups(self, report: ChoiceReport) -> Sequence[ScoreLine]:
@@ -488,7 +488,7 @@ class MMBench(MultipleChoice):
     def scored_answers(self, report: ChoiceReport) -> Sequence[ScoredAnswer]:
         """Every question by CircularEval, with its first wrong pass; else every base row."""
         tables = self.choice_tables(report)
-        if not tables.splits or not tables.splits[-1].circular:
+        if not tables.splits or not tables.whole.circular:
             return super().scored_answers(report)
         scored = [row for row in report.rows if row.question.answer is not None]
         question_circles = circles(scored, undecided_is_wrong(report.protocol), report.missing)
@@ -506,7 +506,7 @@ class MMBench(MultipleChoice):
         edition_name = edition([row.question for row in report.rows], report.file)
         if edition_name in _WITHOUT_ABILITIES or not tables.splits or tables.partial:
             return None
-        scores = tables.splits[-1]
+        scores = tables.whole
         columns = ("Overall", *L2_WORDS)
         number = 6 if scores.split == "test" else 5
         results = [result for result in published_rows() if result.table == number]

@@ -141,7 +141,7 @@ class MMTBenchReport(ChoiceTables[MMTBenchScores]):
 
     def accuracy_csv(self) -> bytes:
         """The public toolkit's `_acc.csv`, with the Overall over samples; cells without questions are blank."""
-        tree = self.splits[-1].tree
+        tree = self.whole.tree
         subtask_names = sorted({node.line.name for node in tree.find("category") if node.line.n})
         meta_tasks = [node.line.name for node in tree.find("meta_task")]
         meta_task_heads = [_ABBREVIATIONS.get(key, key) for key in meta_tasks]
@@ -550,7 +550,7 @@ class MMTBench(MultipleChoice):
         is_own = recognises([row.question for row in report.rows])
         if not tables.splits or tables.partial or not is_own:
             return None
-        scores = tables.splits[-1]
+        scores = tables.whole
         own = {"Overall": scores.overall.subtasks.mean, "Overall*": scores.overall.star.mean}
         reasons = [
             "the table's Overall is a mean over subtasks for some models and over samples for others"

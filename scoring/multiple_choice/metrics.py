@@ -186,7 +186,8 @@ class ChoiceTables(Generic[S]):
 
     protocol: Protocol
     splits: tuple[S, ...]
-    """One per split, followed by one of all."""
+    """One per split, followed by one of the whole file. A single split may not be listed again as the whole; () without
+    scores."""
     problems: tuple[Problem, ...]
     steps: StepCounts
     letters: tuple[LetterCount, ...]
@@ -196,6 +197,16 @@ class ChoiceTables(Generic[S]):
     """Rows of the question file with no answer in the answers' file."""
     partial: bool
     """Whether answers are missing, so that the score is not that of the whole benchmark."""
+
+    @property
+    def whole(self) -> S:
+        """The scores of the whole file, if there are any."""
+        return self.splits[-1]
+
+    @property
+    def parts(self) -> tuple[S, ...]:
+        """The scores before those of the whole file: one per split, or () for a split that is listed only once."""
+        return self.splits[:-1]
 
     def accuracy_csv(self) -> bytes:
         """The public toolkit's `_acc.csv`: fractions, one line per split."""

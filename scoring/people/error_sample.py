@@ -7,6 +7,7 @@ Reports on the same questions therefore draw the same ones where both have them 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import NamedTuple
 
 from arena.types import grouped
@@ -75,10 +76,11 @@ def known_errors(answers: Iterable[ScoredAnswer]) -> KnownErrors:
 
 
 def draw_errors(known: KnownErrors, k: int = PER_GROUP, seed: int = 0) -> tuple[DrawnError, ...]:
-    """Up to k errors of each group: one of every group first, then a second, so that any first part has all groups."""
+    """Up to k errors of each group: one of every group first, then a second, so that the first cover many groups."""
     lots: list[_Lot] = []
     for group, wrong in known.by_group.items():
-        ordered = sorted((_lot_hash(seed, group, answer.id), answer) for answer in wrong)
+        lot_hashes = [(_lot_hash(seed, group, answer.id), answer) for answer in wrong]
+        ordered = sorted(lot_hashes, key=itemgetter(0))
         chance = min(1.0, k / len(wrong))
         for rank, (lot_hash, answer) in enumerate(ordered[:k]):
             lots.append(_Lot(rank, lot_hash, DrawnError(answer, group, chance)))

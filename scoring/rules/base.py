@@ -16,7 +16,7 @@ from scoring.text_lists import listed_texts
 RuleProtocol = Literal["strict", "vlmevalkit", "lmms-eval", "authors", "mmbench-paper", "mmt-paper"]
 """The origin of a rule: ours, a toolkit of August 2026, the authors of a benchmark, or a paper."""
 TOOLKITS: frozenset[RuleProtocol] = frozenset(("vlmevalkit", "lmms-eval", "authors"))
-"""Protocols that count an unreadable answer as wrong."""
+"""The toolkits' protocols, and the authors' own: an unreadable answer is wrong. Under a paper's the kind decides."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class Reading:
     is_open: bool = False
     """Whether a judge may read it."""
     marks: tuple[float, ...] = ()
-    """The judge's grades; of two answers, the baseline's comes first. () under rules without grades."""
+    """The judge's grades, which specs call marks; of two answers, the baseline's comes first. () under rules without
+    grades."""
 
 
 @dataclass(frozen=True)
@@ -130,17 +131,17 @@ class RuleKind(BaseModel, ABC):
 
     @property
     def mark_ends(self) -> Ends | None:
-        """The lowest and the highest mark; None if answers get no marks."""
+        """The lowest and the highest of a judge's marks; None if answers get no marks."""
         return None
-
-    def can_read(self, answer: str) -> bool:
-        """Whether this text, such as "Yes", can be the `read` of a reading, so that a figure may count it."""
-        return self.is_compared
 
     @property
     def mark_count(self) -> int:
-        """The number of marks of an answer."""
+        """The number of a judge's marks of an answer."""
         return 0
+
+    def can_yield(self, text: str) -> bool:
+        """Whether a reading of this rule can have this text, such as "Yes", so that a figure may count it."""
+        return self.is_compared
 
     @property
     def required(self) -> Sequence[str]:
@@ -155,8 +156,8 @@ class RuleKind(BaseModel, ABC):
     def reading(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         """The reading of any text without a judge.
 
-        An unreadable answer has no score under `strict`, and is wrong under the toolkits'. Under a paper's protocol the
-        kind decides. Without a truth no answer has a score.
+        An unreadable answer has no score under `strict`, and is wrong under the toolkits' protocols. Under a paper's
+        protocol the kind decides. Without a truth no answer has a score.
         """
         return self._checked(item, self._read(item, answer, protocol))
 
@@ -201,12 +202,12 @@ class RuleKind(BaseModel, ABC):
         return ""
 
     def submission_text(self, item: Item, answer: str, read: str) -> str:
-        """The text to submit for an answer, which is the answer without the text around it; `read` is its reading."""
+        """The part of an answer to submit, without the words around it; `read` is the text that the rule read."""
         return unwrap_answer(answer)
 
     @property
     def truth_reasons(self) -> frozenset[str]:
-        """The `why` of answers that `strict` leaves unread because of the right answer; with another it reads them."""
+        """Reasons (`Reading.why`) why `strict` can't read an answer against this truth, but could against another."""
         return frozenset()
 
     def baseline_of(self, item: Item) -> str | None:

@@ -93,8 +93,8 @@ class LetterRule(RuleKind):
         other_toolkit: RuleProtocol = "lmms-eval" if self.open is None else "authors"
         return frozenset((*_CHOICE_PROTOCOLS, "vlmevalkit", other_toolkit))
 
-    def can_read(self, answer: str) -> bool:
-        return self.open is not None or answer.strip().upper() in [*LETTERS]
+    def can_yield(self, text: str) -> bool:
+        return self.open is not None or text.strip().upper() in [*LETTERS]
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         if self._is_open_question(item, protocol):

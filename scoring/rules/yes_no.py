@@ -37,8 +37,8 @@ class YesNoRule(JudgedKind):
     def protocols(self) -> frozenset[RuleProtocol]:
         return frozenset(("strict", "vlmevalkit", "lmms-eval"))
 
-    def can_read(self, answer: str) -> bool:
-        return answer.strip().casefold() in _ANSWERS
+    def can_yield(self, text: str) -> bool:
+        return text.strip().casefold() in _ANSWERS
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         if protocol == "strict":

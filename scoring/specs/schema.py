@@ -540,7 +540,7 @@ def _positive_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     rules = [case.rule for case in read.get("rule", ())]
     for name, figure in read["figures"].items():
         positive = figure.positive
-        if positive is not None and rules and not any(rule.can_read(positive) for rule in rules):
+        if positive is not None and rules and not any(rule.can_yield(positive) for rule in rules):
             kinds = either(dict.fromkeys(map(kind_of, rules)))
             text = (
                 f"{figure.form} counts {positive!r}, which the rule {kinds} never reads. "

@@ -50,16 +50,16 @@ def whole_figures(report: SpecReport) -> Sequence[ScoreLine]:
 def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
     """Yields the figures as trees, for each chain of columns: whole file, splits if there are several, groups.
 
-    Figures of only some rows are left out: within a group, another figure less these would tell the others. So are
-    chains whose groups, beside those of the chains before, would tell a few answers.
+    Figures of only some rows are left out: within a group, another figure minus these would give away the other rows.
+    Chains whose groups, together with those of earlier chains, would give away a few answers are left out too.
     """
     spec = spec_of_report(report)
     rows = scored_rows_of_report(report)
     whole = [line.name for line in whole_figures(report) if not _is_partial(spec, line.name)]
-    split_columns = [spec.splits or ""] if len(splits_of(report)) > 1 else []
-    chains = _safe_chains(rows, nested_columns(rows, _grouping(report)), split_columns)
+    split_column = spec.splits if len(splits_of(report)) > 1 else None
+    chains = _safe_chains(rows, nested_columns(rows, _grouping(report)), split_column)
     for chain in chains or [[]]:  # without a chain, the splits alone
-        columns = [*split_columns, *chain]
+        columns = [*chain] if split_column is None else [split_column, *chain]
         groups = [*_groups_of(rows, rows.all_rows, columns)]
         safe_figures = [
             figure
@@ -83,6 +83,7 @@ def nested_columns(rows: ScoredRows, columns: Sequence[str]) -> list[list[str]]:
 
     A column whose groups lie within those of two columns that cross each other is left out.
     """
+    # Fewest groups first, so each next one must refine the one before.
     coarser = {
         column: sorted(
             (other for other in columns if _refines(rows, column, other)),
@@ -109,7 +110,7 @@ def truth_columns(spec: Spec) -> frozenset[str]:
 
 
 def _grouping(report: SpecReport) -> list[str]:
-    """The columns of groups that can be told one by one, and are no right answers."""
+    """The columns with few enough groups to list, other than splits and right answers."""
     spec = spec_of_report(report)
     rows = scored_rows_of_report(report)
     return [
@@ -127,17 +128,19 @@ def _refines(rows: ScoredRows, fine: str, coarse: str) -> bool:
     has_lists = rows.cells[fine].has_lists or rows.cells[coarse].has_lists
     if has_lists or len(rows.groups(fine)) <= len(rows.groups(coarse)):
         return False
+    # Every fine group meets one coarse group, so there are as many pairs as fine groups.
     pairs = rows.unit_codes([fine, coarse])
     return len(np.unique(pairs)) == len(rows.groups(fine))
 
 
 def _safe_chains(
-    rows: ScoredRows, chains: Sequence[Sequence[str]], split_columns: Sequence[str]
+    rows: ScoredRows, chains: Sequence[Sequence[str]], split_column: str | None
 ) -> Sequence[Sequence[str]]:
-    """The chains, but for those whose groups in a split tell a few answers, by themselves or beside earlier chains."""
-    parts = [*rows.groups(split_columns[0]).values()] if split_columns else [rows.all_rows]
+    """The chains, but for those whose groups in a split give away a few answers, alone or with earlier chains."""
+    parts = [rows.all_rows] if split_column is None else [*rows.groups(split_column).values()]
     is_scored = ~np.isnan(rows.score)
     scored_parts = [part & is_scored for part in parts]
+    # Smaller splits aren't shown at all.
     large_parts = [part for part in scored_parts if part.sum() >= LEAST]
     safe: list[Sequence[str]] = []
     for chain in chains:
@@ -147,14 +150,16 @@ def _safe_chains(
 
 
 def _chains_reveal_few(rows: ScoredRows, within: Mask, chains: Sequence[Sequence[str]]) -> bool:
-    """Whether the sizes and scores of all these chains' groups together would give away a few answers."""
+    """Whether the scores of all these chains' groups, put together, would give away those of a few answers."""
     groups = [within]
     for chain in chains:
         groups += _groups_of(rows, within, chain)
     size = int(rows.answers.max(initial=0)) + 1
-    return reveals_few(
-        np.stack([np.bincount(rows.answers[group], minlength=size) for group in groups])
+    # How often each answer is in each group: (groups, answers).
+    times_in_group = np.stack(
+        [np.bincount(rows.answers[group], minlength=size) for group in groups]
     )
+    return reveals_few(times_in_group)
 
 
 def _groups_of(rows: ScoredRows, within: Mask, columns: Sequence[str]) -> Iterator[Mask]:
@@ -171,7 +176,7 @@ def _groups_of(rows: ScoredRows, within: Mask, columns: Sequence[str]) -> Iterat
 def _trees(
     report: SpecReport, name: str, within: Mask, columns: Sequence[str], level: str
 ) -> Mapping[str, Node]:
-    """The tree of each figure over some of the rows."""
+    """The tree of each figure over some of the rows. It has all groups: `hidden._shown_node` drops the small ones."""
     rows = scored_rows_of_report(report)
     below = []
     if columns:
@@ -182,7 +187,7 @@ def _trees(
             for group, mask in rows.groups(column).items()
             if (within & mask).any()
         ]
-    # those of the whole file are remembered
+    # figure_lines caches those of the whole file
     lines = figure_lines(report) if level == "overall" else lines_of(report, rows.within(within))
     return {
         figure: Node(replace(line, name=name), level, tuple(trees[figure] for trees in below))
@@ -197,9 +202,10 @@ def _is_partial(spec: Spec, name: str) -> bool:
 
 
 def _leaves_few(report: SpecReport, name: str) -> bool:
-    """Whether a figure is over all scored rows but a few, so that another figure less this one would tell those."""
+    """Whether a figure is over all scored answers but a few, so that another minus this one would give those away."""
     rows = scored_rows_of_report(report)
     figure = spec_of_report(report).figures[name]
     fitting = rows.mask_of_conditions(figure.where or {}, figure.without or {})
     is_left = ~np.isnan(rows.score) & ~fitting
-    return 0 < is_left.sum() < LEAST or any(_leaves_few(report, part) for part in figure.parts)
+    left_answers = np.unique(rows.answers[is_left])  # an answer may have several rows
+    return 0 < len(left_answers) < LEAST or any(_leaves_few(report, part) for part in figure.parts)

@@ -70,10 +70,10 @@ class ReportAccuracies:
 
 def pooled_report(link: str, report: ChoiceReport) -> PooledReport | None:
     """A report's accuracies; None if no answer was scored."""
-    splits = MMT_BENCH.choice_tables(report).splits
-    if not splits:
+    tables = MMT_BENCH.choice_tables(report)
+    if not tables.splits:
         return None
-    whole = splits[-1]  # the last scores are those of all splits
+    whole = tables.whole
     overall = whole.overall.subtasks.mean
     if overall is None:
         return None

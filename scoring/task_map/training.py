@@ -54,7 +54,7 @@ def make_vectors(
         yield f"{len(finished):,} of {len(sizes):,} tasks are there already."
     if len(finished) < len(sizes):
         with AdapterTrainer(settings) as trainer:
-            yield f"{settings.base}: {trainer.numbers:,} numbers an adapter."
+            yield f"{settings.base}: {trainer.parameter_count:,} numbers an adapter."
             for task, samples in _task_samples(questions, with_truths, sizes, finished, most):
                 yield _train(trainer, task, samples, out)
     rows = [[task, _folder(task), min(size, most or size)] for task, size in sizes.items()]

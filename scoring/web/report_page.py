@@ -85,7 +85,7 @@ def notes_of(opened: JobReport) -> Sequence[str]:
         return match_notes(report, opened.job.own_key)
     if isinstance(report, ChoiceReport):
         return [file_notes(report)]
-    problems = getattr(report, "problems", ())
+    problems = report.problems if isinstance(report, SpecReport) else ()
     return [folded_problems_html(problems)]
 
 
@@ -100,14 +100,12 @@ def scores_of(opened: JobReport) -> str:
     tables = benchmark_of(report).sheets(report)
     if not tables:
         return ""
-    sheets = sheets_html(tables)
-    if report.benchmark != MMT_BENCH.key or not isinstance(report, ChoiceReport):
-        return REPORT.scores([sheets])
-    splits = MMT_BENCH.choice_tables(report).splits
-    if not splits:
-        return REPORT.scores([sheets, ""])
-    *_, whole_file = splits
-    return REPORT.scores([sheets, clusters_html(whole_file, opened.name)])
+    parts = [sheets_html(tables)]
+    if report.benchmark == MMT_BENCH.key and isinstance(report, ChoiceReport):
+        choice_tables = MMT_BENCH.choice_tables(report)
+        if choice_tables.splits:
+            parts.append(clusters_html(choice_tables.whole, opened.name))
+    return REPORT.scores(parts)
 
 
 def citation_of(report: AnyReport) -> str:
@@ -124,13 +122,17 @@ class ReportPages:
     jobs: Jobs
     pictures: QuestionPictures
     marking: Marking
-    published: PublishedReports
+    published_reports: PublishedReports
     layout: PageLayout
     delete_job: Callable[[str, str], None]
     """Deletes the report of an owner by its link. Raises JobError."""
 
     def show(self, link: str, request: Request) -> Response:
-        """Returns the report's page, or its comparison with the report in the query."""
+        """Returns the report's page, or its comparison with the report in the query.
+
+        `with` is a report's name, or an address from a form without a list of own reports; `pasted` is an address
+        beside such a list. Both are redirected to `?with=NAME`.
+        """
         query = request.query_params
         typed = query.get("pasted", "").strip() or query.get("with", "").strip()
         if not typed:
@@ -140,7 +142,6 @@ class ReportPages:
         other = _report_name(typed)
         is_name_alone = "pasted" not in query and query.get("with") == other
         if other and not is_name_alone:
-            # the address of a comparison has no more of the other report's address than its name
             return _redirect(f"{_address(link)}?with={quote(other, safe='')}")
         return self._comparison_page(link, other, request)
 
@@ -195,7 +196,7 @@ class ReportPages:
             return self.layout.nothing_here(request)
         head = _head(t("report.description"))
         if opened.is_public:
-            head = self.published.head(job)
+            head = self.published_reports.head(job)
             if not is_indexed:
                 head = head._replace(is_private=True)
         # Browsers may store a public page, and no other.
@@ -205,7 +206,7 @@ class ReportPages:
         job = opened.job
         # Texts to copy are English, whatever the language of the page.
         with speaking(ENGLISH):
-            record = self.published.record(job) if job.published else None
+            record = self.published_reports.record(job) if job.published else None
         if record:
             record = replace(record, base=self.layout.server_address(request))
         return share_html(
@@ -220,12 +221,13 @@ class ReportPages:
         job, report, name = opened
         answer_list = list_of(report)
         benchmark = benchmark_of(report)
+        answers_link = REPORT.every(name, t(answer_list.title)) if answer_list else ""
         parts = [
             head_html(report, notes_of(opened), self._share_html(opened, request)),
             figure_of(report),
             scores_of(opened),
             wrong_html(report, self.pictures.addresses(job.link, name)),
-            REPORT.every(name, t(answer_list.title)) if answer_list else "",
+            answers_link,
             trust_html(report),
             *self._optional_parts(opened, request),
             methods_html(report),
@@ -237,12 +239,13 @@ class ReportPages:
         """Returns the parts on people's ratings and on comparisons, as far as the benchmark has them."""
         job, report, name = opened
         benchmark = benchmark_of(report)
-        comparison = REPORT.comparing(REPORT.compare(name, self._other_reports(job, request)))
-        if benchmark.way == "hidden":
-            return [comparison]
+        compare_form = REPORT.compare(name, self._other_reports(job, request))
+        compare_section = REPORT.comparing(compare_form)
+        if benchmark.way == "hidden":  # hidden answers can't be shown to people
+            return [compare_section]
         if not benchmark.scored_answers(report):
             return []
-        return [REPORT.people(name, self._ratings_line(job, report)), comparison]
+        return [REPORT.people(name, self._ratings_line(job, report)), compare_section]
 
     def _answers_html(self, opened: JobReport, request: Request) -> str | None:
         report = opened.report
@@ -316,6 +319,7 @@ class ReportPages:
         labels = labels_line(label_results(self.marking, job, report, with_others=False))
         line = marks or readings
         if not line:
+            # Labels don't tell how closely a judge agrees with people; only marks would.
             if report.judge:
                 line = t("report.nobody_marked_judge")
             elif not labels:
@@ -349,7 +353,7 @@ class ReportPages:
 
     def _is_published(self, name: str) -> bool:
         """Returns whether a name is the slug of a published report."""
-        return self.published.published.with_slug(name) is not None
+        return self.published_reports.published.with_slug(name) is not None
 
     def _owner(self, request: Request) -> str:
         browser = owner_of(request.headers)
@@ -386,7 +390,7 @@ def _report_name(typed: str) -> str:
     except ValueError:  # not an address
         return ""
     before_slug, separator, slug = path.rpartition("/r/")
-    # "/r/" behind "/report/" is no address of a published report.
+    # In /report/a/r/b the link is a.
     is_public = bool(separator) and "/report/" not in before_slug
     name = slug if is_public else path.rpartition("/report/")[2]
     return name.strip("/").partition("/")[0]

@@ -77,7 +77,7 @@ class Person:
             jobs=self.bench.jobs,
             pictures=pictures,
             marking=Marking(database, self.bench.jobs),
-            published=PublishedReports.from_jobs(self.bench.jobs, PublishedJobs(database)),
+            published_reports=PublishedReports.from_jobs(self.bench.jobs, PublishedJobs(database)),
             layout=PageLayout(Links("/read.css", "/read.js")),
             delete_job=self.service.delete,
         )

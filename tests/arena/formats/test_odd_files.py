@@ -1,6 +1,7 @@
 """Exchange: odd files are read as they are or refused with the row, torn ones up to there; no loss is untold."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as clock
 from decimal import Decimal
@@ -13,7 +14,7 @@ import pytest
 
 from arena.__main__ import main
 from arena.formats import cells
-from arena.formats.base import Battles, Vote, columns_of
+from arena.formats.base import Battles, OtherRow, Vote, columns_of
 from arena.formats.registry import FORMAT_NAMES, read, write
 from arena.imports.ranked_votes import rankable_battles
 from arena.io.strict_json import RowsError
@@ -366,6 +367,15 @@ def test_a_model_that_beat_itself_is_written_where_it_can_be_read_back(tmp_path)
     ) as caught:
         write(made(tie, won), tmp_path / "out.jsonl", "comparia")
     assert caught.value.row == 2 and not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_row_without_a_vote_is_refused_with_its_own_place(tmp_path):
+    chat = {"origin": "fastchat-log", "origin_row": "not json"}
+    votes = made(Vote("x", "y", "a"), Vote("x", "y", "b"))
+    battles = replace(votes, format="stereoscope", others=(OtherRow(1, chat),))
+    with pytest.raises(RowsError) as caught:
+        write(battles, tmp_path / "log.jsonl", "fastchat-log")
+    assert caught.value.row == 2 and caught.value.column == "origin_row"
 
 
 # FastChat's log

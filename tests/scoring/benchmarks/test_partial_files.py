@@ -7,8 +7,8 @@ import pytest
 
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.benchmarks.mmt_bench import subtasks
-from scoring.multiple_choice.types import PASS
-from scoring.registry import open_upload
+from scoring.multiple_choice.types import NONE, PASS, Clue, Rule
+from scoring.registry import choice_benchmark, open_upload
 from scoring.web.article import head_html
 from scoring.web.report_parts import file_problems_html, folded_problems_html
 from tests.support.choice_tables import COLUMNS, choice_tables, command, row, table_file
@@ -28,6 +28,18 @@ def overall(found, way):
 
 def tables(file, benchmark="mmbench", protocol="strict"):
     return choice_tables(open_upload(file, benchmark=benchmark).report(protocol))
+
+
+def test_refusals_that_a_judge_read_are_not_read_by_rules(tmp_path):
+    file = table_file(tmp_path / "m.tsv", [row(1, "B"), row(2, "hard to say")])
+    report = open_upload(file, benchmark="mmbench").report("strict")
+    by_rule, left_open = report.rows
+    clue = Clue(Rule.JUDGE, NONE, "Z")
+    decision = replace(left_open.decision, letter=NONE, trail=(*left_open.decision.trail, clue))
+    judged = replace(report, rows=(by_rule, replace(left_open, decision=decision)))
+    assert choice_benchmark(judged).checks(judged) == [
+        "Rules read 50.0% of 2 answers, the judge 50.0%."
+    ]
 
 
 def vanilla(found):

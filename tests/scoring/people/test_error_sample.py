@@ -35,6 +35,12 @@ def test_up_to_five_of_each_group_are_drawn_with_their_probability():
     )
 
 
+def test_two_answers_of_one_id_and_group_may_differ_in_their_options_alone():
+    wrong = ScoredAnswer("1", "Q", "T", "a", "", 0.0, subtask="s")
+    twins = [wrong._replace(options={"A": option}) for option in "xy"]
+    assert [drawn.answer for drawn in draw_errors(known_errors(twins))] == twins
+
+
 def test_the_same_seed_draws_the_same_questions_of_every_model():
     known = known_errors(answers({"a": 40, "b": 30}))
     assert draw_errors(known, seed=1) == draw_errors(known, seed=1) != draw_errors(known, seed=2)
