@@ -271,11 +271,12 @@ class Judge:
                 async with self._reply_times.time_call(slow_calls):
                     reply = await self._client.complete(content, call)
                 outcome = read_answer(reply)
+                return outcome
             except Trouble as trouble:
                 outcome = trouble
+                return outcome
             finally:
                 held.spent = self._spent(call, outcome, bound)
-        return outcome
 
     def _spent(self, call: Call, outcome: JudgeAnswer | Trouble | None, bound: int) -> int:
         """Returns the cost of a call; the bound, if it was sent and its tokens are unknown. None: it was cancelled."""
