@@ -65,7 +65,9 @@ new PerformanceObserver((list) => {
 }).observe({ type: "layout-shift", buffered: true });"""
 _BUTTON_SHOWN = "() => document.querySelector('button.lg')?.offsetParent && performance.now()"
 _NEXT = """() => new Promise((done) => {
-  const battle = () => document.querySelector('.enlarge img').src;
+  const texts = () => document.querySelector('.answers').textContent;
+  // The next battle may be on the same pictures.
+  const battle = () => document.querySelector('.enlarge img').src + texts();
   const before = battle();
   const start = performance.now();
   const pictures = () => [...document.querySelectorAll('.enlarge img')];
