@@ -42,7 +42,7 @@ _SCALE = 2
 _ANCHORS: Mapping[Anchor, str] = {"start": "ls", "middle": "ms", "end": "rs"}
 """Pillow's names of places on a text's baseline: left, middle and right."""
 _SIGNS = frozenset("©«°\u00b1´·»‘’“”…‹›⁄™")
-"""The signs outside ASCII that the font has."""
+"""The signs outside ASCII that the font has; the plus-minus sign is escaped, as only `interval_text` writes it."""
 _SPELLING = str.maketrans(
     {
         **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),

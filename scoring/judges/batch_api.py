@@ -56,7 +56,7 @@ _METADATA_KEY = "stereoscope"
 """The key of our own name in a batch's metadata."""
 _END_STATES = frozenset(("completed", "failed", "expired", "cancelled"))
 _MOST_PAGES = 1_000
-"""Pages of 100 batches that are looked through, in case a server always names a next one."""
+"""Most pages of 100 batches that are read, in case a server always names a next one."""
 _CALL_SECONDS = 120.0
 """Timeout of one call about a batch; the file may be large."""
 
@@ -226,7 +226,7 @@ class BatchJudge(Judge):
     async def _remote_of(self, name: str, in_all: bool = False) -> str | None:
         """The server's id of the batch with our name; None if it isn't among the latest 100.
 
-        With `in_all`, many more are looked through.
+        With `in_all`, it is searched for in up to _MOST_PAGES pages of 100.
         """
         page = await self._client.api.batches.list(limit=100)
         for _ in range(_MOST_PAGES):
