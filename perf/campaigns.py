@@ -1,4 +1,4 @@
-"""Paid campaigns in simulation, and what an order costs: `python -m perf.campaigns [--runs 100]`.
+"""Paid campaigns in simulation, and what an order costs: `python -m perf.campaigns [--runs 50]`.
 
 Campaigns draw as `arena.campaign_battles` does: many seats at work at a time, and what was started is finished first.
 
@@ -37,7 +37,7 @@ from arena.ratings.votes import ELO, Floats, Votes
 from perf._simulations import Estimates, results
 from perf.coverage import Design, is_falsely_settled, votes_of
 
-RUNS = 1000
+RUNS = 200
 SEAT = 20
 """Votes of a seat."""
 ITEMS = 574
@@ -368,7 +368,6 @@ def main(words: Sequence[str] = ()) -> int:
     parser = ArgumentParser("python -m perf.campaigns")
     parser.add_argument("--runs", type=int, default=RUNS)
     runs = parser.parse_args(words).runs
-    campaign_runs = max(10, runs // 5)  # campaigns take longer than arenas
     misses = []
 
     def report(line: str, misses_target: bool) -> None:
@@ -383,16 +382,13 @@ def main(words: Sequence[str] = ()) -> int:
         count = sum(results(partial(is_falsely_settled, design), runs))
         report(f"{design.name}: {count} of {runs} falsely settled", count > ALPHA * runs)
     for poll in AIMED:
-        count = sum(results(partial(is_campaign_falsely_settled, poll), campaign_runs))
-        report(
-            f"{poll.name}: {count} of {campaign_runs} falsely settled",
-            count > ALPHA * campaign_runs,
-        )
-    needed = saving(SETTLED, max(5, runs // 50))
+        count = sum(results(partial(is_campaign_falsely_settled, poll), runs))
+        report(f"{poll.name}: {count} of {runs} falsely settled", count > ALPHA * runs)
+    needed = saving(SETTLED, max(5, runs // 10))
     line = f"{needed.settle:,.0f} votes, uniformly {needed.uniform:,.0f}; {needed.wrong} wrongly"
     report(f"{SETTLED.name}: settled after {line}", needed.settle > SETTLE_TARGET * needed.uniform)
     for poll in POLLS:
-        width = widths(poll, campaign_runs)
+        width = widths(poll, runs)
         line = f"planned ±{width.planned:.1f}, true ±{width.true:.1f}, shown ±{width.shown:.1f}"
         report(f"{poll.name}: {line}", abs(width.planned / width.true - 1) > PLANNER_TARGET)
     return int(any(misses))

@@ -10,6 +10,7 @@ import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from arena.fraud.crowds import crowds
 from arena.fraud.detectors import CROWD_REASONS, ENOUGH, Flag, Suspicion, VoterChoices, evidence
 from arena.fraud.review import review
 from arena.ratings.bradley_terry import bradley_terry
+from perf._simulations import results
 
 RUNS = 100
 MODELS = 10
@@ -217,32 +219,38 @@ def print_means(title: str, outcomes: Sequence[Outcome]) -> bool:
     return bool(honest > MOST_HONEST or moved > 1)
 
 
+def review_with_crowd(taste: float, days: int, networks: int, run: int) -> Outcome:
+    return reviewed(*crowded(np.random.default_rng(run), taste, days, networks))
+
+
+def review_with_accounts(taste: float, honest: int, riggers: int, each: int, run: int) -> Outcome:
+    choices = colluding(np.random.default_rng(run), taste, honest, riggers, each)
+    return reviewed(choices, ())
+
+
+def review_with_class(taste: float, voters: int, each: int, run: int) -> Outcome:
+    return reviewed(*with_class(np.random.default_rng(run), taste, voters, each))
+
+
 def together_against_one(runs: int) -> int:
     """Prints the outcomes with crowds, colluding accounts and classes; returns the number of missed targets."""
     missed = 0
     for taste in TASTES:
         for days, networks in SPREADS:
-            arenas = (
-                crowded(np.random.default_rng(run), taste, days, networks) for run in range(runs)
-            )
             title = (
                 f"{CROWD} cookies of {CROWD_EACH} votes, of {days:>2} days and {networks:>3} networks, "
                 f"tastes {taste:<4}"
             )
-            missed += print_means(title, [reviewed(*arena) for arena in arenas])
+            outcomes = results(partial(review_with_crowd, taste, days, networks), runs)
+            missed += print_means(title, outcomes)
         for honest, riggers, each in ACCOUNTS:
-            arenas = [
-                colluding(np.random.default_rng(run), taste, honest, riggers, each)
-                for run in range(runs)
-            ]
             title = f"{riggers} accounts of {each} votes, {honest} honest ones of 100, tastes {taste:<4}"
-            missed += print_means(title, [reviewed(arena, ()) for arena in arenas])
+            outcomes = results(partial(review_with_accounts, taste, honest, riggers, each), runs)
+            missed += print_means(title, outcomes)
         for voters, each in CLASSROOMS:
-            arenas = (
-                with_class(np.random.default_rng(run), taste, voters, each) for run in range(runs)
-            )
             title = f"{voters} honest voters of {each} votes, {CLASS} of them a class, tastes {taste:<4}"
-            missed += print_means(title, [reviewed(*arena) for arena in arenas])
+            outcomes = results(partial(review_with_class, taste, voters, each), runs)
+            missed += print_means(title, outcomes)
     return missed
 
 
@@ -273,19 +281,38 @@ def print_times() -> None:
     )
 
 
-def main(words: Sequence[str] = ()) -> int:
-    """Prints the shares of honest voters and riggers that are flagged; returns 1 if a target was missed."""
-    parser = ArgumentParser("python -m perf.fraud")
-    parser.add_argument("--runs", type=int, default=RUNS)
-    runs = parser.parse_args(words).runs
+def honest_flagged(each: int, taste: float, run: int) -> int:
+    """Returns the number of voters who are flagged in an arena of honest voters."""
+    return len(flagged(drawn(np.random.default_rng(run), HONEST, 0, each, taste)))
+
+
+class Rigging(NamedTuple):
+    """The result of an arena in which riggers vote alone."""
+
+    caught: int
+    """Riggers who are flagged."""
+    moved: int
+    """Most ranks by which a model still moves."""
+
+
+def rigging(rig: str, taste: float, run: int) -> Rigging:
+    rng = np.random.default_rng(run)
+    honest = drawn(rng, HONEST, 0, taste=taste)
+    choices = together(honest, rigged(rng, rig))
+    voters_out = flagged(choices)
+    counted = choices.take(~np.isin(choices.voter, voters_out))
+    return Rigging(
+        caught=int((voters_out >= FIRST_RIGGER).sum()),
+        moved=int(np.abs(places(counted) - places(honest)).max()),
+    )
+
+
+def one_against_many(runs: int) -> int:
+    """Prints the shares of honest voters and of lone riggers that are flagged; returns the number of missed targets."""
     missed = 0
-    print(f"{HONEST} honest votes an arena, {runs} arenas")
     for each in (10, EACH, 200):
         for taste in TASTES:
-            arenas = (
-                drawn(np.random.default_rng(run), HONEST, 0, each, taste) for run in range(runs)
-            )
-            count = sum(len(flagged(choices)) for choices in arenas)
+            count = sum(results(partial(honest_flagged, each, taste), runs))
             share = count / (runs * HONEST // each)
             missed += share > MOST_HONEST
             print(
@@ -294,21 +321,23 @@ def main(words: Sequence[str] = ()) -> int:
             )
     for rig in RIGS:
         for taste in TASTES:
-            caught = 0
-            moved = 0
-            for run in range(runs):
-                rng = np.random.default_rng(run)
-                honest = drawn(rng, HONEST, 0, taste=taste)
-                choices = together(honest, rigged(rng, rig))
-                voters_out = flagged(choices)
-                caught += int((voters_out >= FIRST_RIGGER).sum())
-                counted = choices.take(~np.isin(choices.voter, voters_out))
-                moved = max(moved, int(np.abs(places(counted) - places(honest)).max()))
-            share = caught / (runs * RIGGED // EACH)
+            arenas = results(partial(rigging, rig, taste), runs)
+            share = sum(arena.caught for arena in arenas) / (runs * RIGGED // EACH)
+            moved = max(arena.moved for arena in arenas)
             print(
                 f"riggers, {rig:>11}, tastes {taste:<4}: {share:>4.0%} flagged, ranks moved by at most {moved}",
                 flush=True,
             )
+    return missed
+
+
+def main(words: Sequence[str] = ()) -> int:
+    """Prints the shares of honest voters and riggers that are flagged; returns 1 if a target was missed."""
+    parser = ArgumentParser("python -m perf.fraud")
+    parser.add_argument("--runs", type=int, default=RUNS)
+    runs = parser.parse_args(words).runs
+    print(f"{HONEST} honest votes an arena, {runs} arenas")
+    missed = one_against_many(runs)
     missed += together_against_one(max(1, runs // 4))
     print_times()
     return int(missed > 0)
