@@ -61,9 +61,11 @@ _SPELLING = str.maketrans(
         "ł": "l",
         "ß": "ss",
         "×": "x",
+        "€": "EUR",
+        "£": "GBP",
     }
 )
-"""What is drawn in place of dashes, the minus sign, mu and Latin letters, which the font lacks."""
+"""What is drawn in place of dashes, the minus sign, mu, Latin letters and currencies, which the font lacks."""
 
 
 class Photo(NamedTuple):

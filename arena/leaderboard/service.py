@@ -516,7 +516,7 @@ def record_name(connection: Connection, key: BoardKey, rule: CountRule) -> str |
 
 
 def _log_error(job: "Future[Any]") -> None:
-    """Logs an error that kept a board's statistics from being computed."""
+    """Logs an error that kept a board or its statistics from being computed."""
     if job.cancelled():
         return
     error = job.exception()

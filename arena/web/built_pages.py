@@ -28,7 +28,7 @@ from arena.templates import macros
 from arena.web.addresses import NAME, VOTE, Address, gradio_address, gradio_path, usual_path
 from arena.web.heads import PAGES, Head, page_head
 from arena.web.layout import KEPT_HEADERS, PageLayout, etag_of, is_known
-from arena.web.static_files import Links
+from arena.web.static_files import Links, accepts_gzip
 
 _ROOT = "http://root.invalid"
 """The host in our requests to Gradio, which it writes into its answers."""
@@ -84,9 +84,7 @@ class BuiltPage(NamedTuple):
 
     def response(self, headers: Headers) -> Response:
         """Returns the response to a request with these headers, in an encoding that it accepts."""
-        codings = headers.get("accept-encoding", "").lower().split(",")
-        accepted = {coding.strip() for coding in codings}
-        page = self.gzipped if "gzip" in accepted else self.plain
+        page = self.gzipped if accepts_gzip(headers) else self.plain
         return page.response(headers)
 
 

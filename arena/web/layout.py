@@ -12,7 +12,7 @@ from arena.templates import macros
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE, is_https
 from arena.web.heads import Head
-from arena.web.static_files import Links
+from arena.web.static_files import Links, accepts_gzip
 
 HTML = macros("page.html")
 KEPT_HEADERS = {
@@ -98,7 +98,7 @@ def _response(request: Request, body: bytes, status: int, is_kept: bool) -> Resp
         headers = {**KEPT_HEADERS, "etag": etag_of(body)}
         if is_known(headers["etag"], request.headers):
             return Response(status_code=304, headers=headers)
-    if "gzip" in request.headers.get("accept-encoding", ""):
+    if accepts_gzip(request.headers):
         body = gzip.compress(body, 6, mtime=0)
         headers["content-encoding"] = "gzip"
     return Response(body, status, headers, "text/html")

@@ -26,6 +26,7 @@ from arena.locale import ENGLISH, speaking
 from arena.sheets import Sheet, as_csv, as_json, as_latex, as_markdown
 from arena.web.leaderboard_view import title_voters
 from arena.web.results_address import PLOT_NAMES
+from arena.web.static_files import accepts_gzip
 
 PATIENCE_SECONDS = 20.0
 """The longest wait of a download for the intervals of a board."""
@@ -169,7 +170,7 @@ def routes(leaderboard: Leaderboard, facts: FactStore) -> APIRouter:
                     choice.key,
                     plot if name in PLOT_FILES else "",
                 )
-            is_gzipped = "gzip" in request.headers.get("accept-encoding", "")
+            is_gzipped = accepts_gzip(request.headers)
             headers = {
                 "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
                 "cache-control": "no-store",

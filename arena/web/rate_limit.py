@@ -134,17 +134,18 @@ class RateLimiter:
         )
 
     def wait_seconds(self, caller: Caller, is_call: bool, is_large: bool = False) -> float:
-        """Takes a token and returns 0 if a request is allowed; otherwise returns the seconds until a retry.
+        """Takes tokens and returns 0 if a request is allowed; otherwise returns the seconds until a retry.
 
-        `is_call`: whether it is not for a static file; `is_large`: whether its body, or its answer, may be large.
+        A request that the network alone refuses takes a token of its voter. `is_call`: whether it is not for a static
+        file; `is_large`: whether its body, or its answer, may be large.
         """
         if is_large and self._voters.large.total() >= MOST_LARGE:
             return 1.0
-        if caller.network is not None:
-            wait = self._networks.wait_seconds(caller.network, is_call, is_large)
-            if wait:
-                return wait
-        return self._voters.wait_seconds(caller.voter, is_call, is_large)
+        # The voter comes first: a voter's refused requests take no tokens of the network's other people.
+        wait = self._voters.wait_seconds(caller.voter, is_call, is_large)
+        if wait or caller.network is None:
+            return wait
+        return self._networks.wait_seconds(caller.network, is_call, is_large)
 
     def enter(self, caller: Caller, is_large: bool = False) -> None:
         """Counts a request as open until `leave`."""

@@ -94,7 +94,8 @@ class ResultsAddress(NamedTuple):
         return [
             f"{name}={value}"[:60]
             for name, value in self.fields.items()
-            if value != used.get(name, "")
+            # Days and facts are read without blanks around them.
+            if used.get(name, "") not in (value, value.strip())
         ]
 
 

@@ -55,6 +55,8 @@ WORK: Mapping[str, str] = {
 """HEALTH, WORK: titles of the sections by their places in the page."""
 _UNSEEN = f"known after {LOOK_EVERY} votes"
 _POWER_OF_BILLION = 9
+_LEAST_P = 1e-300
+"""Below this, p has ever fewer digits, and at last it is 0."""
 
 
 class Part(NamedTuple):
@@ -317,7 +319,8 @@ def _strength(flag: FlagRow) -> tuple[str, str]:
     strength = flag.strength
     if flag.reason is Suspicion.ONE_SIDED:
         p = math.erfc(strength / math.sqrt(2))  # both tails of the normal distribution
-        exact = f"{strength:.1f} standard errors from half, p = {p:.1g}"
+        p_text = f"p = {p:.1g}" if p > _LEAST_P else f"p < {_LEAST_P}"
+        exact = f"{strength:.1f} standard errors from half, {p_text}"
         return "A fair coin rarely lands so far to one side.", exact
     if flag.reason is Suspicion.HASTY:
         return f"{strength:.0%} of the votes came too fast.", f"share {strength:.2f}"

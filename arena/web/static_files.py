@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
+from starlette.datastructures import Headers
 
 from arena.web.cookies import YEAR_SECONDS
 
@@ -43,9 +44,18 @@ class StaticFile:
             "vary": "accept-encoding",
             "content-type": f"{_MEDIA_TYPES[Path(self.name).suffix]}; charset=utf-8",
         }
-        if "gzip" not in request.headers.get("accept-encoding", ""):
+        if not accepts_gzip(request.headers):
             return Response(self.content, headers=headers)
         return Response(self.compressed, headers={**headers, "content-encoding": "gzip"})
+
+
+def accepts_gzip(headers: Headers) -> bool:
+    """Whether a browser that sends these headers takes gzip. A weight of 0 means that it doesn't."""
+    for coding in headers.get("accept-encoding", "").lower().split(","):
+        name, _, weight = coding.partition(";")
+        if name.strip() == "gzip":
+            return weight.replace(" ", "").rstrip("0.") != "q="
+    return False
 
 
 class Links(NamedTuple):

@@ -18,6 +18,7 @@ def drawn(text: str) -> bytes:
         ("rank 1\u20133, \u22122.5 points", "rank 1-3, -2.5 points"),
         ("\u03bc-VLM or \u00b5-VLM", "u-VLM or u-VLM"),
         ("Straße in Łódź", "Strasse in Lodz"),
+        ("5 € or £4?", "5 EUR or GBP4?"),
     ],
 )
 def test_what_the_font_lacks_is_not_drawn_as_a_box(text, spelling):

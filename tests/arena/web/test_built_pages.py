@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp
 
+from app import STYLE
 from arena.locale import CHINESE, LOCALES
 from arena.templates import macros
 from arena.web.addresses import DOORS, RESULTS, SCORE, VOTE, Address, usual_path
@@ -47,6 +48,22 @@ def test_a_page_is_sent_once_and_compressed_to_those_who_take_it(server, path, c
             again = client.get(path, headers={"if-none-match": known})
             assert (again.status_code, again.content) == (304, b"")
         assert client.get(path, headers={"if-none-match": '"other"'}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/terms", STYLE.address])
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [
+        ("gzip;q=0", None),
+        ("br, gzip; q=0.000", None),
+        ("x-gzip-too", None),
+        ("gzip;q=1.0", "gzip"),
+        ("br, GZIP;q=0.5", "gzip"),
+    ],
+)
+def test_gzip_is_for_those_who_take_it(server, path, accepted, coding):
+    answer = httpx.get(server.address + path, headers={"accept-encoding": accepted})
+    assert (answer.status_code, answer.headers.get("content-encoding")) == (200, coding)
 
 
 def test_no_shared_cache_keeps_the_cookie_of_a_visitor_and_a_known_page_brings_one_too(server):

@@ -536,6 +536,8 @@ def test_what_of_an_address_no_board_has_is_said(pages):
     assert said("/results/test") == ("test", "single", [])
     for before in ("0", "5", "007"):
         assert said(f"/model/alpha?before={before}")[2] == []
+    for padded in ("organisation=+Qwen", "licence=MIT+", "since=+2026-01-02"):
+        assert said(f"/results?source=test&{padded}")[2] == []
     assert said("/results/gone") == ("test", "single", ["source=gone"])
     for wrong in (
         *(

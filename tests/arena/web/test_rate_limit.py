@@ -191,6 +191,17 @@ def test_fresh_cookies_do_not_help_a_network():
     assert limits.wait_seconds(limits.caller("invented 0", "8.8.9.1", []), is_call=True) == 0
 
 
+def test_the_refused_calls_of_a_voter_take_no_tokens_from_the_network():
+    network = Allowance(files=Rate(6, 0.001), calls=Rate(4, 0.001), open=10, large=10)
+    limits = RateLimiter(voter=SMALL, network=network)
+    ada, bob = limits.caller("ada", "8.8.8.8", []), limits.caller("bob", "8.8.8.9", [])
+    for is_call in (True, False):
+        for _ in range(20):
+            limits.wait_seconds(ada, is_call)
+        assert limits.wait_seconds(bob, is_call) == 0
+        assert limits.wait_seconds(bob, is_call) > 0, "the network has an allowance, too"
+
+
 def test_without_a_cookie_an_address_is_the_voter():
     limits = RateLimiter(voter=SMALL, network=WIDE)
     callers = [limits.caller(None, "127.0.0.1", []) for _ in range(4)]

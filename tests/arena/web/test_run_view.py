@@ -15,7 +15,9 @@ from arena.web.run_view import _strength
 from tests.support.run_desk import RunDesk
 
 
-@pytest.mark.parametrize(("strength", "p"), [(3.0, "0.003"), (9.0, "2e-19"), (20.0, "6e-89")])
+@pytest.mark.parametrize(
+    ("strength", "p"), [(3.0, "= 0.003"), (9.0, "= 2e-19"), (20.0, "= 6e-89"), (40.0, "< 1e-300")]
+)
 def test_a_one_sided_voter_has_the_p_of_both_sides_however_small(strength, p):
     flag = FlagRow(
         voter=1,
@@ -25,7 +27,7 @@ def test_a_one_sided_voter_has_the_p_of_both_sides_however_small(strength, p):
         raised_at=datetime(2026, 1, 1, tzinfo=UTC),
         left_out=False,
     )
-    assert _strength(flag)[1] == f"{strength:.1f} standard errors from half, p = {p}"
+    assert _strength(flag)[1] == f"{strength:.1f} standard errors from half, p {p}"
 
 
 def test_an_operator_reads_that_the_database_fails_not_that_the_page_is_for_others(tmp_path):
