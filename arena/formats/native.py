@@ -15,8 +15,10 @@ ORIGIN_ROW = "origin_row"
 
 
 def _vote(row: Row) -> Vote | SkippedRow:
-    if row.get("winner") is None and row.get(ORIGIN_ROW):
-        return SkippedRow(f"of {cells.text(row, ORIGIN)}, no vote there")
+    origin = cells.text(row, ORIGIN)
+    origin_row = cells.text(row, ORIGIN_ROW)
+    if row.get("winner") is None and origin_row:
+        return SkippedRow(f"of {origin}, no vote there")
     return Vote(
         model_a=cells.name(row, "model_a"),
         model_b=cells.name(row, "model_b"),

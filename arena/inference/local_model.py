@@ -410,11 +410,12 @@ class _RequestLoop:
         for line in sys.stdin:
             message = json.loads(line)
             if "stop" in message:
-                # A stop may come before its request.
-                self._stops.setdefault(message["stop"], threading.Event()).set()
+                stop = self._stops.get(message["stop"])
+                if stop:  # Without one, the request has ended in the meantime.
+                    stop.set()
                 continue
             if "id" in message:  # The first message, with the weights, has none.
-                self._stops.setdefault(message["id"], threading.Event())
+                self._stops[message["id"]] = threading.Event()
             self._requests.put(message)
         os._exit(0)
 

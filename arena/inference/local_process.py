@@ -180,10 +180,15 @@ class Worker:
                 self._last_heard = time.monotonic()
             self._requests[request.number] = request
             self.last_used = time.monotonic()
+        sending = asyncio.create_task(
+            asyncio.to_thread(self._send, request, conversations, settings, texts)
+        )
         try:
-            await asyncio.to_thread(self._send, request, conversations, settings, texts)
+            # It is sent even if the caller is cancelled: the process ends only what it has, so a stop has to come
+            # behind its request.
+            await asyncio.shield(sending)
         except asyncio.CancelledError:
-            self.stop(request)
+            sending.add_done_callback(lambda _: self.stop(request))
             raise
         return request
 

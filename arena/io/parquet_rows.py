@@ -23,7 +23,8 @@ class ParquetError(ValueError):
 
 
 def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields each row's number, from 1, and its cells, without skipped columns, pictures and bytes that are no text.
+    """Yields each row's number, from 1, and its cells, without skipped columns, pictures and cells with bytes that are
+    no text.
 
     `order` is that of `bounded_reader.py`, whose function `digest` is a member. Raises ParquetError.
     """
@@ -67,12 +68,12 @@ def _included_columns(file: pyarrow.parquet.ParquetFile, order: dict[str, Any]) 
 
 
 def _cells(row: dict[str, Any], number: int, order: dict[str, Any]) -> dict[str, Any]:
-    """Returns a row's cells by column, without bytes that are no text."""
+    """Returns a row's cells by column, without those with bytes that are no text."""
     cells = {}
     for column, value in row.items():
         is_digested = column in order["digested"]
         cell = order["digest"](value) if is_digested else _plain_value(value, number, column)
-        if not isinstance(cell, bytes):
+        if not _has_bytes(cell):
             cells[column] = cell
     return cells
 
@@ -103,7 +104,7 @@ def _plain_value(value: Any, number: int, column: str) -> Any:
 
     Raises ParquetError for an infinite number, with the row's number.
     """
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):  # a map is a list of tuples
         return [_plain_value(inner, number, column) for inner in value]
     if isinstance(value, dict):
         return {key: _plain_value(inner, number, column) for key, inner in value.items()}
@@ -117,3 +118,12 @@ def _plain_value(value: Any, number: int, column: str) -> Any:
         if math.isnan(value):
             return None
     return value
+
+
+def _has_bytes(value: Any) -> bool:
+    """Returns whether a value of `_plain_value` has bytes, at any depth."""
+    if isinstance(value, dict):
+        return any(map(_has_bytes, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_bytes, value))
+    return isinstance(value, bytes)

@@ -129,6 +129,15 @@ def test_a_first_row_that_is_none_is_refused_with_its_vote(tmp_path, origin_row)
     assert not (tmp_path / "again.jsonl").exists()
 
 
+@pytest.mark.parametrize("column", ["origin", "origin_row"])
+@pytest.mark.parametrize("winner", ["a", None])
+def test_an_origin_that_is_no_text_is_refused(tmp_path, column, winner):
+    origin = {"origin": "clean-battles", "origin_row": "{}", column: {"winner": "model_a"}}
+    path = put(tmp_path / "ours.jsonl", [OURS[0], {**OURS[0], "winner": winner, **origin}])
+    error = refused(path)
+    assert (error.row, error.column) == (2, column)
+
+
 def test_an_origin_without_a_first_row_is_a_vote_without_one(tmp_path):
     first, second = ({**OURS[0], "origin": "three-columns", "origin_row": None} for _ in range(2))
     del second["origin_row"]

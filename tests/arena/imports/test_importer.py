@@ -173,6 +173,15 @@ def test_a_file_and_its_copy_in_our_format_are_the_same_votes(imports, tmp_path)
     )
 
 
+def test_a_row_whose_origin_is_our_own_format_is_kept_as_it_came(bank, imports):
+    votes = votes_of(Vote("m1", "m2", "a"))
+    odd_row = {**votes.rows[0], "origin": "stereoscope", "origin_row": "no JSON"}
+    imports.add(replace(votes, rows=(odd_row,)), ImportRequest("odd"))
+    with bank.read() as connection:
+        (source,) = imported_sources(connection)
+        assert imported_battles(connection, source).rows == (odd_row,)
+
+
 def test_nothing_is_made_of_a_file_without_votes(bank, imports):
     assert imports.add(votes_of(), ImportRequest("empty")) == ImportCounts()
     with bank.read() as connection:

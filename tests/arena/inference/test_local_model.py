@@ -219,6 +219,15 @@ def test_one_that_is_cancelled_before_its_turn_never_runs(card, process_pool):
     asyncio.run(cancelled())
 
 
+def test_a_stop_that_crosses_the_end_of_its_request_leaves_nothing(inside, monkeypatch):
+    loop = inside._RequestLoop(print)
+    lines = [{"model": "x"}, {"id": 2}, {"stop": 1}, {"stop": 2}]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(map(json.dumps, lines))))
+    monkeypatch.setattr(os, "_exit", lambda _: None)
+    loop.listen()
+    assert {number: stop.is_set() for number, stop in loop._stops.items()} == {2: True}
+
+
 def test_a_conversation_beyond_card_or_model_is_refused_in_words(card, process_pool):
     async def refused(turns: list[Turn], settings: Generation) -> ModelError:
         with pytest.raises(ModelError) as caught:

@@ -363,6 +363,23 @@ def test_a_long_digested_column_of_lists_is_left_out_of_parquet_like_one_of_text
     assert values(records) == [{"a": 1}] * 7
 
 
+@pytest.mark.parametrize(
+    "cell", [b"\x89PNG", [b"a", b"\x89PNG"], {"data": b"\x89PNG"}, [{"data": [b"\x89PNG"]}]]
+)
+def test_bytes_of_parquet_that_are_no_text_are_left_out_at_any_depth(tmp_path, cell):
+    content = parquet([{"a": 1, "b": cell, "c": [b"text"]}])
+    assert values(read(tmp_path, "a.parquet", content)) == [{"a": 1, "c": ["text"]}]
+
+
+def test_a_map_of_parquet_is_read_like_a_list(tmp_path):
+    kind = pyarrow.map_(pyarrow.string(), pyarrow.float64())
+    scores = pyarrow.array([[("x", 0.5), ("y", float("nan"))]], kind)
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"scores": scores}), file)
+    records = read(tmp_path, "a.parquet", file.getvalue())
+    assert values(records) == [{"scores": [["x", 0.5], ["y", None]]}]
+
+
 def test_the_field_limit_of_the_csv_module_is_never_lowered(tmp_path):
     before = csv.field_size_limit(10**9)
     try:
