@@ -179,6 +179,9 @@ def test_figures_groups_splits_and_what_is_unread(tmp_path):
         ("yes_no", "yes", "maybe", "is neither yes nor no"),
         ("number", "7", "seven or so", "isn't a number"),
         ("open", "7", "[]", "is an empty list"),
+        ("text", "7", "[]", "is an empty list"),
+        ("anls", "7", "[]", "is an empty list"),
+        ("relaxed", "7", "[]", "is an empty list"),
     ],
 )
 def test_a_right_answer_that_cannot_be_read_is_told_and_unscored(tmp_path, rule, right, wrong, why):
