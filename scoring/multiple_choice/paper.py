@@ -66,7 +66,7 @@ def _is_excluded(answer: AnswerText, letter: str) -> bool:
 
 
 def _is_in_other_options(answer: AnswerText, letter: str) -> bool:
-    """Whether the letter is only inside contents that are not its own: "vitamin C" if that is option A."""
+    """Whether the letter is only part of a content, as in "vitamin C", and not of its own option's, affirmed."""
     places = [
         word.start() + word[0].find(letter)
         for word in _WORD.finditer(answer.text)

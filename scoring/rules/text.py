@@ -66,9 +66,10 @@ class TextRule(JudgedKind):
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         truth = self.truth_of(item) or ""
         if protocol == "strict":
-            if self.wrong_truth(item):
+            truths = accepted_answers(truth)
+            if not truths and self.as_ != "list":
                 return reading_without_truths()
-            short = short_answer(answer, accepted_answers(truth))
+            short = short_answer(answer, truths)
             if short.problem:
                 is_open = short.is_open and self.as_ == "list"
                 return unread_reading(protocol, short.problem, is_open=is_open)
