@@ -29,9 +29,8 @@ _LETTERS_AS_LABELS = 6
 def common_answer(prediction: str, options: Mapping[str, str]) -> Clue | None:
     """The clue of the most common answers, "B.", "B. cat" or "The answer is B.".
 
-    They are read before the rules, and more boldly: a letter alone, or with its own option's text, is read even if it
-    is another option's text, too, since a label is what prompts ask for. The rules would leave it unclear. None for all
-    other answers.
+    They are read before the rules, and in one case otherwise: a letter with its own option's text is a label, which is
+    what prompts ask for, even if all of it is another option's text. None for all other answers.
     """
     statement = _PLAIN_STATEMENT.fullmatch(prediction)
     if statement:

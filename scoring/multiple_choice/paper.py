@@ -66,7 +66,7 @@ def _is_excluded(answer: AnswerText, letter: str) -> bool:
 
 
 def _is_in_other_options(answer: AnswerText, letter: str) -> bool:
-    """Whether the letter is only inside other options' contents: "vitamin C" if that is option A."""
+    """Whether the letter is only part of a content, as in "vitamin C", and not of its own option's, affirmed."""
     places = [
         word.start() + word[0].find(letter)
         for word in _WORD.finditer(answer.text)
@@ -78,13 +78,14 @@ def _is_in_other_options(answer: AnswerText, letter: str) -> bool:
         for mention in answer.mentions
         if mention.letter != letter and mention.end - mention.start > 1
     ]
+    if not places:  # "B positive" is read as B+ where an option is a letter with a sign.
+        return letter not in answer.named_options.affirmed
     for place in places:
         # Mentions are never nested: the last one that starts here or before is also the last to end.
         before = bisect_right(others, place, key=lambda mention: mention.start)
         if not before or place >= others[before - 1].end:
             return False
-    # Without a place, the letter was read out of a content, such as "B positive" for B+.
-    return bool(places)
+    return True
 
 
 def mmt_decision(prediction: str, options: Mapping[str, str]) -> Decision:

@@ -482,7 +482,7 @@ class _Reader:
 
     def _options(self, record: Record) -> Mapping[str, str]:
         """The row's options: in columns A, B, ..., else in one list, else in the question's text."""
-        if option_columns(record.values):
+        if option_columns(self._columns):
             return self._options_in_columns(record)
         column = self._column(LIST_COLUMNS)
         texts = listed_options(record.values[column]) if column else None
@@ -497,7 +497,7 @@ class _Reader:
     def _list_problem(self, record: Record) -> str:
         """The problem with the cell of a list column in a row without options; "" without such a column."""
         column = self._column(LIST_COLUMNS)
-        if column is None or option_columns(record.values):
+        if column is None or option_columns(self._columns):
             return ""
         cell = record.values[column]
         texts = listed_options(cell)
@@ -508,7 +508,10 @@ class _Reader:
 
     def _options_in_columns(self, record: Record) -> dict[str, str]:
         """The options in the letters' columns, as `lettered_options` reads them."""
-        cells = {letter: _cell_text(record, letter) for letter in option_columns(record.values)}
+        cells = {
+            letter: _cell_text(record, self._columns[letter])
+            for letter in option_columns(self._columns)
+        }
         options = lettered_options(cells, self._stripped_text(record, ("answer",)))
         filled = [text for text in cells.values() if text.strip()]
         self._empty_words += len(filled) - len(options)

@@ -185,10 +185,10 @@ def _is_unclear(answer: AnswerText, clue: Clue) -> bool:
     bare_letter = _BARE_LETTER.fullmatch(clue.span) if clue.rule in _LETTER_RULES else None
     if not bare_letter or bare_letter[1] not in answer.contents.unclear_letters:
         return False
+    if not answer.contents.has_signed_letter:
+        return clue.rule is not Rule.ALONE  # `common_answer` reads a letter alone, too.
     is_bold = clue.span.startswith("*")
-    has_sign = SIGN_BEHIND.match(clue.span, bare_letter.end(1)) and not is_bold
-    is_signed_letter = has_sign and answer.contents.has_signed_letter
-    return not is_signed_letter
+    return is_bold or not SIGN_BEHIND.match(clue.span, bare_letter.end(1))
 
 
 def _text_in_wrappers(text: str, options: Mapping[str, str]) -> InnerText:
@@ -573,7 +573,8 @@ def _is_corrected(answer: AnswerText, statement: Reference) -> bool:
     """
     if _SCORE.match(answer.text, statement.start + 1):
         return True
-    other_letters = _letters_alone(answer, statement.end) - {statement.letter}
+    is_small = answer.text[statement.start] == statement.letter.lower()
+    other_letters = _letters_alone(answer, statement.end, is_small) - {statement.letter}
     if not other_letters:
         return False
     rest = answer.masked[statement.end :]
@@ -592,8 +593,8 @@ def _letter_alone_places(masked: str) -> list[int]:
     return places
 
 
-def _letters_alone(answer: AnswerText, start: int = 0) -> set[str]:
+def _letters_alone(answer: AnswerText, start: int = 0, in_any_case: bool = False) -> set[str]:
     """Letters that stand alone from here on, as options do; a letter after I only if it is an option."""
-    masked = answer.masked[start:]
+    masked = answer.masked[start:].upper() if in_any_case else answer.masked[start:]
     letters = {masked[place] for place in _letter_alone_places(masked)}
     return {letter for letter in letters if letter in USUAL_LETTERS or letter in answer.options}

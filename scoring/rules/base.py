@@ -199,7 +199,8 @@ class RuleKind(BaseModel, ABC):
 
     def wrong_truth(self, item: Item) -> str:
         """Reason why `strict` can't score a question by its right answer, to end a sentence; "" if it can."""
-        return ""
+        has_truths = not self.is_compared or accepted_answers(self.truth_of(item) or "")
+        return "" if has_truths else NO_TRUTHS
 
     def submission_text(self, item: Item, answer: str, read: str) -> str:
         """The part of an answer to submit, without the words around it; `read` is the text that the rule read."""
@@ -229,10 +230,19 @@ def cell_of(item: Item, column: str) -> str | None:
     return None if cell is None or cell == "" else str(cell)
 
 
+NO_TRUTHS = "is an empty list"
+"""The end of a sentence on a cell of right answers that has none."""
+
+
 def accepted_answers(truth: str) -> tuple[str, ...]:
     """The right answers in a cell: the members of a list, or its text."""
     members = listed_texts(truth)
     return (truth,) if members is None else members
+
+
+def reading_without_truths() -> Reading:
+    """The reading under `strict` where the right answers are an empty list."""
+    return Reading(None, "", f"the right answer {NO_TRUTHS}")
 
 
 def unread_reading(protocol: RuleProtocol, why: str, is_open: bool = False) -> Reading:

@@ -130,6 +130,8 @@ class LetterRule(RuleKind):
         return PROMPTS[language(self._choice_question(item))]
 
     def wrong_truth(self, item: Item) -> str:
+        if self._lacks_options(item):
+            return _OPEN_RULE.wrong_truth(self._item_with_truth(item))
         is_letter = self.truth_of(item) in self.options_of(item)
         return "" if is_letter or self._right_letter(item) else "isn't one of the options"
 

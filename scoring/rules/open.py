@@ -5,7 +5,14 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 
 from scoring.multiple_choice.numbers import Number
-from scoring.rules.base import Item, Reading, RuleProtocol, accepted_answers, unread_reading
+from scoring.rules.base import (
+    Item,
+    Reading,
+    RuleProtocol,
+    accepted_answers,
+    reading_without_truths,
+    unread_reading,
+)
 from scoring.rules.judging import JudgedKind
 from scoring.rules.number import decimal_places, is_equal, read_number
 from scoring.rules.short_answers import short_answer
@@ -42,9 +49,6 @@ class OpenRule(JudgedKind):
     def protocols(self) -> frozenset[RuleProtocol]:
         return frozenset(("strict", "authors"))
 
-    def wrong_truth(self, item: Item) -> str:
-        return "" if accepted_answers(self.truth_of(item) or "") else "is an empty list"
-
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         truths = accepted_answers(self.truth_of(item) or "")
         if protocol == "authors":
@@ -53,7 +57,7 @@ class OpenRule(JudgedKind):
             read = ", ".join(sorted(map(str, answers)))[:200]
             return Reading(score, read, "key phrases and numbers")
         if not truths:
-            return Reading(None, "", "the right answer is an empty list")
+            return reading_without_truths()
         short = short_answer(answer, truths)
         if short.problem:
             return unread_reading(protocol, short.problem, short.is_open)

@@ -9,6 +9,7 @@ from scoring.rules.base import (
     RuleKind,
     RuleProtocol,
     accepted_answers,
+    reading_without_truths,
     unread_reading,
 )
 from scoring.rules.short_answers import short_answer
@@ -39,6 +40,8 @@ class RelaxedRule(RuleKind):
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         truths = accepted_answers(self.truth_of(item) or "")
         if protocol == "strict":
+            if not truths:
+                return reading_without_truths()
             answer, problem = short_answer(answer, truths)
             if problem:
                 return unread_reading(protocol, problem)

@@ -14,6 +14,7 @@ from scoring.rules.base import (
     RuleExample,
     RuleProtocol,
     accepted_answers,
+    reading_without_truths,
     unread_reading,
 )
 from scoring.rules.judging import JudgedKind
@@ -65,7 +66,10 @@ class TextRule(JudgedKind):
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         truth = self.truth_of(item) or ""
         if protocol == "strict":
-            short = short_answer(answer, accepted_answers(truth))
+            truths = accepted_answers(truth)
+            if not truths and self.as_ != "list":
+                return reading_without_truths()
+            short = short_answer(answer, truths)
             if short.problem:
                 is_open = short.is_open and self.as_ == "list"
                 return unread_reading(protocol, short.problem, is_open=is_open)
@@ -116,6 +120,10 @@ class TextRule(JudgedKind):
         right = [_comparable_member(member) for member in accepted_answers(truth)]
         is_equal = comparable == right
         return Reading(float(is_equal), answer[:200], "the list")
+
+    def wrong_truth(self, item: Item) -> str:
+        # A right answer that is a list may have no members.
+        return "" if self.as_ == "list" else super().wrong_truth(item)
 
     def copied_reading(self, item: Item, copied: str, protocol: RuleProtocol) -> Reading:
         truth = self.truth_of(item) or ""

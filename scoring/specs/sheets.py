@@ -94,7 +94,9 @@ def _figure_sheet(report: SpecReport) -> Sheet:
 
 def _is_share(report: SpecReport, figure: Figure) -> bool:
     """Whether a figure lies between 0 and 100; a mean of verdicts may be negative."""
-    return figure.is_percent and score_ends(spec_of_report(report)).low >= 0
+    spec = spec_of_report(report)
+    are_parts_shares = all(_is_share(report, spec.figures[part]) for part in figure.parts)
+    return figure.is_percent and are_parts_shares and score_ends(spec).low >= 0
 
 
 def _grade_sheet(report: SpecReport) -> Iterator[Sheet]:

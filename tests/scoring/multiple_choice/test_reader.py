@@ -62,6 +62,15 @@ def test_columns_of_options_have_one_spelling(names):
     assert has_options(Record(2, {"prediction": "cat", **cells}))
 
 
+def test_options_are_read_from_columns_with_blanks():
+    columns = {" A": "cat", "B ": "dog", " C": "nan"}
+    values = {"index": "1", " question": "What?", " answer": "B", "prediction": "B", **columns}
+    read = read_choices([Record(2, values)])
+    (row,) = read.rows
+    assert (row.question.options, row.question.answer) == ({"A": "cat", "B": "dog"}, "B")
+    assert [problem.text[:14] for problem in read.problems] == ["1 option cells"]
+
+
 def test_ten_options_make_a_circle_of_ten_passes():
     options = [f"thing {number}" for number in range(10)]
     rows = []

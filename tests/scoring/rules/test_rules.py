@@ -75,11 +75,14 @@ STRICT = [
     ("relaxed", {}, "1.05", "1", 1.0),
     ("relaxed", {}, "1.0501", "1", 0.0),
     ("relaxed", {}, "inf", "Inf", 1.0),
+    ("relaxed", {}, "42", "[]", None),
     ("anls", {}, "The answer is North Quay", "North Quay", 1.0),
     ("anls", {}, "", "North Quay", None),
+    ("anls", {}, "North Quay", "[]", None),
     ("anls", {}, "North Quay" * 2_001, "North Quay" * 2_001, None),
     ("text", {}, "Red.", "red", 1.0),
     ("text", {}, "dark red", "red", 0.0),
+    ("text", {}, "red", "[]", None),
     ("text", {}, ".5", "5", 0.0),
     ("text", {}, r"\boxed{red} or \boxed{blue}", "blue", None),
     ("text", {}, "Answer: .5\nAnswer: 5", "5", None),
@@ -94,8 +97,10 @@ STRICT = [
     ("text", {"compare": "contains", "fold": "spaces"}, "x ^ 2", "x^2", 1.0),
     ("text", {"compare": "contains", "fold": "spaces"}, "x ^ 2", " ", 0.0),
     ("text", {"compare": "consensus"}, "dog", "['dog']", 1.0),
+    ("text", {"compare": "consensus"}, "dog", "[]", None),
     ("text", {"as_": "list"}, "[2007,2008.0]", "[2007, 2008]", 1.0),
     ("text", {"as_": "list"}, "[2008, 2007]", "[2007, 2008]", 0.0),
+    ("text", {"as_": "list"}, "[2007]", "[]", 0.0),
     ("text", {"as_": "list"}, "2007 and 2008", "[2007, 2008]", None),
     ("open", {}, "Left ventricle.", "left ventricle", 1.0),
     ("open", {}, "1,250", "['1250', 'x']", 1.0),
@@ -115,6 +120,14 @@ STRICT = [
 @pytest.mark.parametrize(("kind", "parameters", "answer", "truth", "score"), STRICT)
 def test_strict_scores_what_an_answer_says(kind, parameters, answer, truth, score):
     assert read(kind, answer, truth, **parameters).score == score
+
+
+def test_a_question_without_options_needs_a_right_answer():
+    rule = KINDS["letter"].model_validate({"kind": "letter", "open": "Others"})
+    reasons = [
+        rule.wrong_truth(Item("1", "How many?", truth, {}, {})) for truth in ("[7]", "7", "[]")
+    ]
+    assert reasons == ["", "", "is an empty list"]
 
 
 TRAPS = [

@@ -172,6 +172,22 @@ def test_figures_groups_splits_and_what_is_unread(tmp_path):
     assert whole == found and told(whole) == told(found)
 
 
+def test_a_mean_of_figures_has_a_bar_only_if_they_do(tmp_path):
+    figures = b"""
+figures:
+  Points: {mean: rows, scale: 1000}
+  Share: mean
+  Mean of points: {mean: [Points, Share]}
+  Mean of shares: {mean: [Share]}
+headline: Share
+"""
+    spec = PAIRS.partition(b"figures")[0] + figures
+    found = report(tmp_path / "m.csv", rows("A", "B"), spec)
+    sheets = {sheet.name: sheet for sheet in benchmark_of(found).sheets(found)}
+    bars = [column.head for column in sheets["by-topic"].columns if column.bar]
+    assert bars == ["Share", "Mean of shares"]
+
+
 @pytest.mark.parametrize(
     ("rule", "right", "wrong", "why"),
     [
@@ -179,6 +195,9 @@ def test_figures_groups_splits_and_what_is_unread(tmp_path):
         ("yes_no", "yes", "maybe", "is neither yes nor no"),
         ("number", "7", "seven or so", "isn't a number"),
         ("open", "7", "[]", "is an empty list"),
+        ("text", "7", "[]", "is an empty list"),
+        ("anls", "7", "[]", "is an empty list"),
+        ("relaxed", "7", "[]", "is an empty list"),
     ],
 )
 def test_a_right_answer_that_cannot_be_read_is_told_and_unscored(tmp_path, rule, right, wrong, why):
