@@ -17,8 +17,11 @@ from arena.web.cookies import COOKIE, cookie_hash
 from scoring.jobs.store import JOB, Jobs
 from scoring.people.errors import ERROR_KINDS
 from scoring.people.marking import Marking
+from scoring.people.marks import mark_results
 from scoring.people.store import MarkEntry
+from scoring.web.people_view import marks_line
 from tests.support.blindness import told
+from tests.support.marked_reports import MarkedReport
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.open_answers import open_report
 from tests.support.screens import DESK, PHONE, TABLET, fresh_page, shoot
@@ -311,6 +314,26 @@ def test_whoever_has_one_report_s_link_does_not_learn_of_others(app):
     address = f"{server.address}/report/{link}/people"
     assert "Another of mine" in httpx.get(address, cookies={COOKIE: cookie_of_owner(server)}).text
     assert "Another of mine" not in httpx.get(address).text
+
+
+@pytest.mark.parametrize(
+    ("mark", "lean"),
+    [
+        ("4", "and 0.10 too lenient."),
+        ("5", "but neither too lenient nor too strict."),
+        ("6", "and 0.10 too strict."),
+    ],
+)
+def test_a_judge_without_a_bias_is_neither_too_lenient_nor_too_strict(database, mark, lean):
+    whole = mm_vet_report()
+    rows = [
+        replace(row, grades=tuple(replace(grade, score=0.5) for grade in row.grades))
+        for row in whole.rows
+    ]
+    level = replace(whole, rows=tuple(rows))
+    marked = MarkedReport.on(database, level)
+    marked.mark(marked.seat(), mark, 12)
+    assert lean in marks_line(mark_results(marked.marking, marked.job, level))
 
 
 def test_the_pages_of_a_report_that_cannot_be_read_any_more_lead_to_its_own(app):
