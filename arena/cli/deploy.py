@@ -30,8 +30,8 @@ _CPU_TORCH = b"""# PyTorch for the processor alone: 0.2 GB instead of 2.7 GB wit
 """
 _OWN_FILE = "arena/settings.py"
 """A Space that contains this file is one of ours."""
-_APP_FILES = ("app.py", "Dockerfile", "index.html")
-"""A Space with one of these files holds an app: of Gradio or Streamlit, in a container, or a static page."""
+_APP_FILES = (".py", "Dockerfile", "index.html")
+"""The ends of files of an app in a Space: of Gradio or Streamlit, in a container, or a static page."""
 _SPACE_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,89}", re.ASCII)
 _FREE = (
     "Free accounts can only create ZeroGPU Spaces. Make one at https://huggingface.co/new-space (Gradio, ZeroGPU) "
@@ -169,7 +169,7 @@ def _space_files(api: HfApi, space: str) -> frozenset[str]:
         files = frozenset(api.list_repo_files(space, repo_type="space"))
     except RepositoryNotFoundError:
         return frozenset()
-    if not files.isdisjoint(_APP_FILES) and _OWN_FILE not in files:
+    if any(name.endswith(_APP_FILES) for name in files) and _OWN_FILE not in files:
         raise DeployError(
             f"{space} has another app. Choose another name, or empty that Space first."
         )

@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option, Typer
+from typer import Argument, BadParameter, Option, Typer
 
 from arena.admin.erasure import Erasure
 from arena.admin.public_export import FILES, write_export
@@ -60,12 +60,16 @@ def export_votes(
     ] = None,
     source: Annotated[
         str | None,
-        Option(help="the source or import of the votes, if there are several"),
+        Option(help="the source or import of this arena's votes, if there are several"),
     ] = None,
     format: FormatName = "stereoscope",
 ) -> Iterator[str]:
     """Export this arena's votes, or convert a file of votes."""
     refuse_overwriting([out], file)
+    if file and source:
+        raise BadParameter(
+            "Only this arena's votes have a source. Leave out --source, or the file."
+        )
     battles = read(file) if file else stored_votes(source)
     losses = write(battles, out, format)
     yield f"votes: {len(battles):,}, format: {format}, written to {out}"

@@ -112,7 +112,7 @@ class PlatformSpec(SpecPart):
     full: str = ""
     """`done`, `failed`, `full`: the completion codes, by the end of a worker's seat."""
     confirm_hours: Annotated[int, whole(1, 24 * 90)] = 24
-    """The hours after arriving that an unconfirmed worker keeps a seat."""
+    """The hours after arriving for which an unconfirmed worker's votes hold places."""
     network_seats: Annotated[int, whole(1, 100_000)] | None = None
     """The most seats of a network in a day; None: 10, or any number if each worker has a link."""
 

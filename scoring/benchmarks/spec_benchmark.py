@@ -57,6 +57,7 @@ from scoring.specs.judging import judge_tasks, stamped, with_outcomes
 from scoring.specs.problems import either
 from scoring.specs.reading import (
     SpecRow,
+    case_of,
     item_of,
     layout_of,
     read_questions,
@@ -76,14 +77,13 @@ from scoring.specs.report import (
     read_rows,
     report_items,
     ruled_rows,
-    score_ends,
     spec_of_report,
     splits_of,
     whole_ends,
     why_unbounded,
     wrong_truth,
 )
-from scoring.specs.schema import UNKNOWN, Spec, name_ending
+from scoring.specs.schema import UNKNOWN, Case, Spec, name_ending
 from scoring.specs.sheets import published_sheets, report_sheets
 from scoring.specs.trees import figure_tables, truth_columns, whole_figures
 
@@ -459,6 +459,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             truth = item.truth or ""
             if truth in item.options:
                 truth = f"{truth}. {item.options[truth]}"
+            score = unit_score(case_of(spec, row.row.cells), row)
             answers.append(
                 ScoredAnswer(
                     id=item.id,
@@ -466,7 +467,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
                     truth=truth,
                     answer=row.row.answer,
                     grade=outcome_words(row.reading),
-                    score=unit_score(spec, row) if has_truth(spec, item) else None,
+                    score=score if has_truth(spec, item) else None,
                     groups=groups,
                     row=row.row.row,
                     picture=row.row.picture,
@@ -496,12 +497,13 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         return LazyFiles(files)
 
 
-def unit_score(spec: Spec, row: ReadRow) -> float | None:
-    """Returns an answer's score from 0 to 1, on the scale of all the spec's rules: verdicts have other values."""
-    if row.reading.score is None:
+def unit_score(case: Case | None, row: ReadRow) -> float | None:
+    """Returns an answer's score from 0 to 1, by the ends of its own rule: a spec's other rules may have other ends."""
+    score = row.reading.score
+    if case is None or score is None:
         return None
-    low, high = score_ends(spec)
-    return min(max((row.reading.score - low) / (high - low), 0.0), 1.0)
+    low, high = case.rule.ends
+    return min(max((score - low) / (high - low), 0.0), 1.0)
 
 
 def outcome_words(reading: Reading) -> str:

@@ -41,7 +41,7 @@ class LabelAgreement:
 
     @property
     def has_repeats(self) -> bool:
-        """Whether an answer was labelled more than once, by several people or by one."""
+        """Whether several people labelled an answer, or people's agreement with themselves is known."""
         return self.answers > 0 or self.own.value is not None
 
 

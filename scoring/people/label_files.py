@@ -96,7 +96,10 @@ class _LabelRow(FileRow):
         AfterValidator(lambda name: name or "unnamed"),
     ] = "unnamed"
     answer_sha256: str = ""
-    round: Annotated[Literal["1", "2"], cell("1, or 2 for the same person's second time")] = "1"
+    round: Annotated[
+        int,
+        cell("1, or 2 for the same person's second time", holds=lambda number: number in (1, 2)),
+    ] = 1
     note: str = ""
 
 
@@ -159,4 +162,4 @@ def _label(row: _LabelRow, group: str) -> Label:
     further: tuple[ErrorKey, ...] = tuple(
         key for key in ERROR_KINDS if key in row.further and key != row.main
     )
-    return Label(row.item, group, row.labeller, row.main, further, row.note, int(row.round))
+    return Label(row.item, group, row.labeller, row.main, further, row.note, row.round)

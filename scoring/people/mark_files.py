@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator
 
@@ -93,7 +93,10 @@ class _MarkRow(FileRow):
         BeforeValidator(_check_judged),  # Runs before `cell`.
     ]
     prediction_sha256: str = ""
-    round: Annotated[Literal["1", "2"], cell("1, or 2 for the same person's second mark")] = "1"
+    round: Annotated[
+        int,
+        cell("1, or 2 for the same person's second mark", holds=lambda number: number in (1, 2)),
+    ] = 1
     note: str = ""
 
 
@@ -126,8 +129,7 @@ def read_marks(path: Path, judged: JudgedReport) -> ReadMarks:
             twice="this person marked this answer in a row before",
         )
     marks = (
-        PersonMark(row.item, row.marker, row.score, int(row.round), row.note)
-        for _, row in sound.rows
+        PersonMark(row.item, row.marker, row.score, row.round, row.note) for _, row in sound.rows
     )
     return ReadMarks(tuple(marks), sound.problems)
 

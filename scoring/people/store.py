@@ -250,7 +250,9 @@ class MarkStore:
     def of_report(
         self, kind: MarkKind, report: str, owner: str, answers: Collection[str]
     ) -> list[Mark]:
-        """The marks of a report's answers under any report of its owner, in order; one a person, answer and round.
+        """The marks of a report's answers under any report of its owner; one a person, answer and round.
+
+        They are in the order in which their values were given.
 
         Marks of people who withdrew their consent are left out. With no `owner`, as in a restored database, only marks
         under this report count.
@@ -260,14 +262,14 @@ class MarkStore:
         if len(answers) <= MOST_IN_QUERY:
             marks = marks.where(MARK.c.answer.in_(answers))
         with self._database.read() as connection:
-            rows = connection.execute(marks.where(_IS_CONSENTED).order_by(MARK.c.id)).all()
-        # the value given last counts where a person marked the same answer under several reports
+            in_order = marks.where(_IS_CONSENTED).order_by(MARK_VALUE.c.at, MARK.c.id)
+            rows = connection.execute(in_order).all()
         last_rows: dict[_MarkKey, Row] = {}
         for row in rows:
             key = _MarkKey(row.answer, _person(row.marker), row.round)
-            known = last_rows.get(key)
-            if known is None or row.at >= known.at:
-                last_rows[key] = row
+            # the value given last counts where a person marked the same answer under several reports
+            last_rows.pop(key, None)  # moves the mark to the end
+            last_rows[key] = row
         return [_mark(row) for row in last_rows.values() if row.answer in answers]
 
     def drop(self, owner: str, report: str) -> None:

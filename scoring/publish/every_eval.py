@@ -19,6 +19,7 @@ from scoring.benchmarks.article import ScoredAnswer
 from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.mm_vet import MMVet, prompt_digest
 from scoring.multiple_choice.extract import PROMPTS, language
+from scoring.multiple_choice.types import PASS
 from scoring.publish.editions import HubBenchmark, edition_of
 from scoring.publish.hub_files import NOBODY_ELSE, PublishError, is_open, judge_name, scored_at
 from scoring.publish.refusals import refusals, stopping_refusals
@@ -101,6 +102,17 @@ def judge_prompt(report: AnyReport) -> str:
     return "\n\n---\n\n".join(dict.fromkeys(prompts)) or _UNKNOWN_PROMPT
 
 
+def _judged_ids(report: AnyReport) -> set[str]:
+    """Returns the ids of the questions that a judge read, at least in one of their passes."""
+    if isinstance(report, Report):
+        return {row.question.id for row in report.rows}
+    if isinstance(report, ChoiceReport):
+        return {str(row.question.index % PASS) for row in report.rows if row.decision.replies}
+    if isinstance(report, SpecReport):
+        return {row.row.id for row in report.rows if row.replies}
+    return set()
+
+
 class _Writer:
     """Writes the record of a report."""
 
@@ -114,6 +126,7 @@ class _Writer:
         self._made = made.strftime("%Y-%m-%dT%H:%M:%SZ")
         self._seconds = str(int(made.timestamp()))
         self._id = f"{self._collection}/{about.model}/{self._seconds}"
+        self._judged_ids = _judged_ids(report)
         # MM-Vet's "score" of up to 100 is in points, but an "accuracy" of up to 100 is in per cent.
         self._is_share = edition.highest == 100 and edition.metric != "score"
 
@@ -268,7 +281,7 @@ class _Writer:
             "turn_idx": 0,
             "source": "output.raw",
             "extracted_value": answer.grade if has_texts else "",
-            "extraction_method": "llm_judge" if self._report.judge else "rules",
+            "extraction_method": "llm_judge" if answer.id in self._judged_ids else "rules",
             "is_terminal": True,
         }
         return {

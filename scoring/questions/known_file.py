@@ -238,7 +238,7 @@ def truth_places(
 ) -> Mapping[str, TruthPlace]:
     """Returns the place of each split's right answers: "absent" if the file has none of them.
 
-    Otherwise it is that of the operator's notes, else that of the benchmark's `entry`.
+    Otherwise it is that of the operator's notes, else "hidden" if the benchmark's `entry` says so, else "there".
     """
     has_truth_by_split: dict[str, bool] = {}
     for question in questions:

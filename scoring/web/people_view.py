@@ -37,10 +37,13 @@ def marks_line(results: MarkResults) -> str:
     interval = t("people.no_interval", least=LEAST_INTERVAL)
     if delta_interval:
         interval = interval_text(delta_interval.low, delta_interval.high, ".2f")
+    lean = "people.kind" if bias > 0 else "people.strict"
+    if round(bias, 2) == 0:
+        lean = "people.unbiased"
     sentences = [
         marked,
         t(
-            "people.kind" if bias > 0 else "people.strict",
+            lean,
             delta=own.measures.delta,
             interval=interval,
             bias=abs(bias),

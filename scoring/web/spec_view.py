@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from arena.locale import t, translated
 from arena.markdown import visible_name
-from scoring.benchmarks.spec_benchmark import outcome_words
+from scoring.benchmarks.spec_benchmark import outcome_words, unit_score
 from scoring.rules.base import Item
 from scoring.specs.derived import cell_members, cell_text
 from scoring.specs.reading import case_of
 from scoring.specs.report import ReadRow, SpecReport, has_truth, report_items, spec_of_report
-from scoring.specs.schema import Case, Spec
+from scoring.specs.schema import Spec
 from scoring.web.answer_list import AnswerList, Choice, Chosen
 from scoring.web.report_parts import (
     CHOICE,
@@ -29,7 +29,7 @@ SHOWS: Mapping[str, Callable[[ReadRow, float | None], bool]] = {
     "not read": lambda read_row, score: not read_row.reading.read,
     "left to a judge": lambda read_row, score: read_row.reading.is_open or bool(read_row.replies),
 }
-"""Filters of an answer and its score from 0 to 1 (`_rule_score`)."""
+"""Filters of an answer and its score from 0 to 1 (`unit_score`)."""
 _MOST_GROUPS = 300
 """Groups that the filter offers."""
 
@@ -50,7 +50,7 @@ def _list_page(report: SpecReport, chosen: Chosen) -> ListPage:
         cells = read_row.row.cells
         groups = cell_members(cells.get(column))
         is_in_group = not chosen.group or chosen.group in groups
-        return is_in_group and fits(read_row, _rule_score(case_of(spec, cells), read_row))
+        return is_in_group and fits(read_row, unit_score(case_of(spec, cells), read_row))
 
     rows_with_items = zip(report.rows, report_items(report), strict=True)
     listed_rows = [
@@ -71,7 +71,7 @@ def _answer_html(report: SpecReport, listed: _ListedRow) -> str:
     replies = list(map(REPORT.quoted, read_row.replies))
     case = case_of(spec, file_row.cells)
     baseline = case.rule.baseline_of(item) if case else None
-    score = _rule_score(case, read_row)
+    score = unit_score(case, read_row)
     if baseline is not None and score is not None:
         outcome = _comparison_outcome(score)
     else:
@@ -87,15 +87,6 @@ def _answer_html(report: SpecReport, listed: _ListedRow) -> str:
         replies_heading=replies_heading(read_row.model) if replies else "",
         replies=replies,
     )
-
-
-def _rule_score(case: Case | None, read_row: ReadRow) -> float | None:
-    """An answer's score from 0 to 1, by the ends of its own rule: a spec's other rules may have other ends."""
-    score = read_row.reading.score
-    if case is None or score is None:
-        return None
-    low, high = case.rule.ends
-    return min(max((score - low) / (high - low), 0.0), 1.0)
 
 
 def _comparison_outcome(score: float) -> OutcomeText:

@@ -214,7 +214,7 @@ def test_a_name_is_checked_before_anything_is_asked(name):
     assert done.code == 2 and "Write USER/NAME, as in ada/arena" in done.err
 
 
-@pytest.mark.parametrize("name", ["app.py", "Dockerfile", "index.html"])
+@pytest.mark.parametrize("name", ["app.py", "src/main.py", "Dockerfile", "index.html"])
 def test_another_app_in_the_space_is_left_alone(name, hub):
     hub.spaces["ada/arena"] = Space(files={name: b"another"})
     with pytest.raises(deploy.DeployError, match="ada/arena has another app"):

@@ -27,6 +27,13 @@ def test_votes_that_are_read_are_never_written_over(words, votes, tmp_path):
     assert votes.read_text() == VOTES and list(tmp_path.iterdir()) == [votes]
 
 
+def test_a_source_is_of_this_arenas_votes_and_not_of_a_file(votes, tmp_path):
+    out = tmp_path / "out.jsonl"
+    done = run("arena", "votes", "export", votes, "--source", "pictures", "--out", out)
+    assert done.code == 2 and "Leave out --source, or the file" in " ".join(done.err.split()), done
+    assert not out.exists()
+
+
 @pytest.mark.parametrize("name", ["README.md", "votes.jsonl"])
 def test_an_export_replaces_what_an_export_wrote_and_nothing_else(name, tmp_path):
     environ, folder = {"DATA_DIR": str(tmp_path / "data")}, tmp_path / "public"

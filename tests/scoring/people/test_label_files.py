@@ -86,10 +86,12 @@ def test_wrong_rows_are_named_and_no_other_is_lost(tmp_path):
         {"item": "1", "main": "refuse"},
         {"item": "4", "main": "refuse", "round": 7},
         {"item": "5", "main": ""},
+        {"item": "5", "main": "refuse", "round": 2.0},
     ]
     (tmp_path / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     labels, problems = read_labels(tmp_path / "labels.jsonl", ERRORS)
-    assert [(label.item, label.main) for label in labels] == [("1", "perception")]
+    read = [(label.item, label.main, label.round) for label in labels]
+    assert read == [("1", "perception", 1), ("5", "refuse", 2)]
     unknown, *others = problems
     assert unknown.startswith("row 2 left out: main: expected 'perception', 'reasoning',")
     assert unknown.endswith(", found 'blunder'")

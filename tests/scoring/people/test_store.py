@@ -14,6 +14,7 @@ from arena.seats.seats import SeatStore
 from scoring.jobs.store import JOB, Jobs
 from scoring.people import store
 from scoring.people.bringing import bring_labels, bring_marks, judged_by_item, marks_csv
+from scoring.people.error_shares import merge_labels
 from scoring.people.label_files import labels_csv
 from scoring.people.labels import label_results
 from scoring.people.marking import answers_for
@@ -170,7 +171,6 @@ def test_where_two_labels_differ_a_third_person_is_asked(database, monkeypatch):
     assert label_all("helper-4") == []
 
 
-@pytest.mark.locks_or_dialect
 def test_labels_that_differ_stay_disputed_while_one_is_asked_for_again():
     first = SimpleNamespace(answer="a", marker="ada", round=1, value="perception")
     second = SimpleNamespace(answer="a", marker="bob", round=1, value="reasoning")
@@ -179,6 +179,19 @@ def test_labels_that_differ_stay_disputed_while_one_is_asked_for_again():
     assert history.disputed == {"a"} and history.persons == {"a": {"ada", "bob"}}
 
 
+@pytest.mark.locks_or_dialect
+def test_of_two_labels_the_one_chosen_last_counts_whoever_was_asked_first(marked, monkeypatch):
+    monkeypatch.setattr("scoring.people.plan.SHARED_PART", 1)
+    first = marked.seat("helper-1", "labels")
+    (token,) = marked.mark(first, "perception")
+    marked.mark(marked.seat("helper-2", "labels"), "reasoning")
+    marked.marking.store.enter(first, token, MarkEntry("knowledge"))
+    results = label_results(marked.marking, marked.job, mm_vet_report())
+    assert results and [label.main for label in results.labels] == ["reasoning", "knowledge"]
+    assert [label.main for label in merge_labels(results.labels)] == ["knowledge"]
+
+
+@pytest.mark.locks_or_dialect
 def test_who_had_ended_begins_anew_after_the_owner_deleted_what_was_said(marked):
     seats = SeatStore(marked.database)
     ended, left = marked.seat(), marked.seat("helper-1")
@@ -265,6 +278,7 @@ def test_a_round_that_there_is_not_is_named_and_a_person_without_a_name_is_unnam
     rows = [
         {"round": 2.0, "marker": "a"},
         {"round": "third", "marker": "a"},
+        {"round": 3, "marker": "a"},
         {"round": 2, "marker": None},
     ]
     path.write_text(
@@ -272,9 +286,10 @@ def test_a_round_that_there_is_not_is_named_and_a_person_without_a_name_is_unnam
     )
     count, problems = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
     assert problems == (
-        "rows 1, 2 left out: round: expected 1, or 2 for the same person's second mark, found '2.0' and others",
+        "rows 2, 3 left out: round: expected 1, or 2 for the same person's second mark, found 'third' and others",
     )
-    assert count == 1 and [(mark.marker, mark.round) for mark in marked.marks()] == [("unnamed", 2)]
+    marks = [(mark.marker, mark.round) for mark in marked.marks()]
+    assert count == 2 and marks == [("a", 2), ("unnamed", 2)]
 
 
 def test_marks_calibrate_the_judge(marked):

@@ -16,6 +16,7 @@ from scoring.multiple_choice.extract import PROMPTS
 from scoring.publish.every_eval import Evaluation, every_eval_zip, judge_prompt
 from scoring.publish.hub_files import NOBODY_ELSE, PublishError, hub_score, is_open
 from scoring.registry import open_upload
+from scoring.report import JudgeStamp
 from scoring.specs.schema import read_spec
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.published_questions import checked_report, published_questions
@@ -162,6 +163,18 @@ class TestEveryEvalEver:
         )
         assert "llm_scoring" not in result["metric_config"]
         assert [row["evaluation"]["is_correct"] for row in rows].count(False) == 1
+
+    def test_rows_that_rules_read_are_not_the_judges(self, tmp_path, monkeypatch):
+        published_questions(tmp_path / "questions", monkeypatch)
+        report = checked_report(tmp_path / "questions")
+        first, *others = report.rows
+        decision = replace(first.decision, replies=("A",))
+        judge = JudgeStamp("judge", (), "", "", "")
+        rows = (replace(first, decision=decision), *others)
+        _, answers = checked(replace(report, judge=judge, rows=rows))
+        methods = [row["answer_attribution"][0]["extraction_method"] for row in answers]
+        assert sorted(methods) == ["llm_judge", *["rules"] * 4]
+        assert methods[0] == "llm_judge"
 
     def test_half_a_surrogate_pair_is_no_error(self):
         report = mm_vet_report(title="LLaVA \ud83d")

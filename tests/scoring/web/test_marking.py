@@ -14,11 +14,14 @@ from arena.locale import CHINESE
 from arena.seats.links import Arrival
 from arena.seats.seats import SeatStore
 from arena.web.cookies import COOKIE, cookie_hash
-from scoring.jobs.store import Jobs
+from scoring.jobs.store import JOB, Jobs
 from scoring.people.errors import ERROR_KINDS
 from scoring.people.marking import Marking
+from scoring.people.marks import mark_results
 from scoring.people.store import MarkEntry
+from scoring.web.people_view import marks_line
 from tests.support.blindness import told
+from tests.support.marked_reports import MarkedReport
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.open_answers import open_report
 from tests.support.screens import DESK, PHONE, TABLET, fresh_page, shoot
@@ -311,6 +314,43 @@ def test_whoever_has_one_report_s_link_does_not_learn_of_others(app):
     address = f"{server.address}/report/{link}/people"
     assert "Another of mine" in httpx.get(address, cookies={COOKIE: cookie_of_owner(server)}).text
     assert "Another of mine" not in httpx.get(address).text
+
+
+@pytest.mark.parametrize(
+    ("mark", "lean"),
+    [
+        ("4", "and 0.10 too lenient."),
+        ("5", "but neither too lenient nor too strict."),
+        ("6", "and 0.10 too strict."),
+    ],
+)
+def test_a_judge_without_a_bias_is_neither_too_lenient_nor_too_strict(database, mark, lean):
+    whole = mm_vet_report()
+    rows = [
+        replace(row, grades=tuple(replace(grade, score=0.5) for grade in row.grades))
+        for row in whole.rows
+    ]
+    level = replace(whole, rows=tuple(rows))
+    marked = MarkedReport.on(database, level)
+    marked.mark(marked.seat(), mark, 12)
+    assert lean in marks_line(mark_results(marked.marking, marked.job, level))
+
+
+def test_the_pages_of_a_report_that_cannot_be_read_any_more_lead_to_its_own(app):
+    server, _ = app
+    database = Database(f"sqlite:///{server.data_dir / 'arena.db'}")
+    old = Jobs(database).add_done(OWNER, replace(report(), title="Old")).link
+    with database.write() as connection:
+        connection.execute(JOB.update().where(JOB.c.link == old).values(report="{}"))
+    database.close()
+    cookies = {COOKIE: cookie_of_owner(server)}
+    with httpx.Client(base_url=server.address, cookies=cookies) as sender:
+        page = sender.get(f"/report/{old}/people")
+        assert (page.status_code, page.headers["location"]) == (303, f"/report/{old}")
+        assert sender.get(f"/report/{old}/people/marks.csv").status_code == 404
+        file = {"file": ("m.csv", b"item,marker,score\nv1_1,a,1")}
+        sent = sender.post("/marks", params={"report": old}, files=file)
+        assert (sent.status_code, sent.headers["location"]) == (303, f"/report/{old}")
 
 
 def test_a_chinese_page_says_in_chinese_what_was_wrong(owner):

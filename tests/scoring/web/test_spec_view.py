@@ -85,6 +85,7 @@ def test_the_filters_take_an_answer_by_the_ends_of_its_own_rule(tmp_path):
     opened = open_upload(table_file(tmp_path / "m.csv", rows, columns), benchmark=MIXED)
     report = opened.report("strict")
     assert [row.reading.score for row in report.rows] == [1.0, 0.0]
+    assert [answer.score for answer in MIXED.scored_answers(report)] == [1.0, 0.0]
     for show in ("right", "wrong"):
         html = READINGS.html(report, Chosen("/answers", show))
         assert "1 of 2 answers" in html
