@@ -447,7 +447,7 @@ def test_every_option_that_pandas_reads_as_empty_is_told(tmp_path, text):
     out = tmp_path / "Z.tsv"
     table.write(out)
     assert pandas.isna(pandas.read_csv(out, sep="\t")["A"][0])
-    assert len(table.notes) == 1 and table.notes[0].startswith("1 question (1) with an option such")
+    assert len(table.notes) == 1 and table.notes[0].startswith("1 question (1) with an option or")
 
 
 @pytest.mark.parametrize(
