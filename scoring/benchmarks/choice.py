@@ -359,9 +359,8 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         sheets: list[Sheet] = []
         if tables.splits:
             sheets += self.split_sheets(tables.whole)
-            if (
-                len(tables.parts) > 1
-            ):  # a single split is the whole file, whether listed apart or not
+            # a single split is the whole file, whether listed apart or not
+            if len(tables.parts) > 1:
                 for part in tables.parts:
                     sheets += self._folded_sheets(part)
         if tables.steps.n and report.chosen_by == "text":

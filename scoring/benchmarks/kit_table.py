@@ -222,9 +222,9 @@ def _notes(spec: Spec, rows: Sequence[SpecRow], questions: Sequence[KitQuestion]
     lost = [
         question.id
         for question in questions
-        if any(text in _EMPTY_TO_PANDAS for text in question.options.values())
+        if not _EMPTY_TO_PANDAS.isdisjoint([*question.options.values(), *question.groups])
     ]
     if lost:
-        yield f"{_questions_text(lost)} with an option such as None, which the toolkit reads as an empty cell"
+        yield f"{_questions_text(lost)} with an option or group such as None, which the toolkit reads as an empty cell"
     if not any(question.answer for question in questions):
         yield "no question has an answer, so that the toolkit scores nothing"

@@ -180,8 +180,11 @@ class _MissingQuestions:
         }
         self.questions = tuple(filter(self._is_missing, report.missing or ()))
         """The missing rows of the question file, with the passes that a score needs."""
-        self._edition_cells: dict[str, list[Cells]] = {}
-        """By split, the base rows that the file lacks by its edition's size; what they are about isn't known."""
+        self._edition_cells: dict[str | None, list[Cells]] = {}
+        """By split, the base rows that the file lacks by its edition's size; what they are about isn't known.
+
+        None stands for all splits together.
+        """
         self.problems: tuple[Problem, ...] = ()
         if report.missing is not None:
             self.problems = self._question_file_problems()
@@ -228,22 +231,23 @@ class _MissingQuestions:
             # Nobody knows which questions these are, so each gets a text that is no question's number.
             made_up_numbers = [f"{split.name} {number}" for number in range(missing)]
             without_base_row = [*map(str, present - bases), *made_up_numbers]
-            self._edition_cells[split.name] = [
+            is_one_split = len({question.split for question in split.questions}) == 1
+            self._edition_cells[split.name if is_one_split else None] = [
                 _cells("", "", number) for number in without_base_row
             ]
             if missing:
                 problems.append(missing_problem(missing, known_size, edition_split, None))
         return tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
 
-    def cells(self, split: str) -> list[Cells]:
-        """The groups of the base rows that the file lacks of a split, or of all."""
+    def cells(self, split: str | None) -> list[Cells]:
+        """The groups of the base rows that the file lacks of a split; None: of all splits."""
         cells = []
         for question in self.questions:
             is_base_row = question.index < PASS
-            if is_base_row and question.answer and split in (_WHOLE_FILE, question.split):
+            if is_base_row and question.answer and split in (None, question.split):
                 cells.append(_question_cells(question))
         for edition_split, edition_cells in self._edition_cells.items():
-            if split in (_WHOLE_FILE, edition_split):
+            if split in (None, edition_split):
                 cells += edition_cells
         return cells
 
@@ -285,13 +289,13 @@ def _category_problems(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ..
 
 
 def _split_scores(
-    split: str,
+    split: str | None,
     answered: Sequence[Decided],
     is_complete: bool,
     protocol: Protocol,
     missing: _MissingQuestions,
 ) -> MMBenchScores:
-    """The accuracies of a split, or of the whole file; vanilla alone unless every question has its passes.
+    """The accuracies of a split, or of the whole file (None); vanilla alone unless every question has its passes.
 
     All passes of a question are in the split and the groups of its first one.
     """
@@ -303,7 +307,7 @@ def _split_scores(
     cells = []
     for row in by_index:
         first_pass = first_passes[row.question.index % PASS]
-        if split in (_WHOLE_FILE, first_pass.split):
+        if split in (None, first_pass.split):
             split_rows.append(row)
             pass_number = str(row.question.index // PASS)
             cells.append({**_question_cells(first_pass), "pass": pass_number})
@@ -318,7 +322,8 @@ def _split_scores(
 
     vanilla = tree("vanilla accuracy")
     circular = tree("CircularEval") if is_complete else None
-    return MMBenchScores(split, circular or vanilla, vanilla, circular)
+    name = _WHOLE_FILE if split is None else split
+    return MMBenchScores(name, circular or vanilla, vanilla, circular)
 
 
 def _question_cells(question: ChoiceQuestion) -> Cells:
@@ -402,9 +407,9 @@ class MMBench(MultipleChoice):
                 problem for problem in circular_problems if problem.text != _NO_PASSES
             )
         missing = _MissingQuestions(report, question_circles)
-        splits = [*dict.fromkeys(question.split for question in questions)]
+        splits: list[str | None] = [*dict.fromkeys(question.split for question in questions)]
         if len(splits) > 1:
-            splits.append(_WHOLE_FILE)
+            splits.append(None)
         return ChoiceTables(
             protocol=report.protocol,
             splits=tuple(

@@ -58,11 +58,13 @@ from scoring.specs.problems import either
 from scoring.specs.reading import (
     SpecRow,
     case_of,
+    derived_rows,
     item_of,
     layout_of,
     read_questions,
     read_spec_rows,
     split_of,
+    with_id,
 )
 from scoring.specs.report import (
     ReadRow,
@@ -454,7 +456,9 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         answers = []
         for row, item in zip(report.rows, report_items(report), strict=True):
             options = "".join(f"\n{letter}. {text}" for letter, text in item.options.items())
-            names = [name.strip() for name in cell_members(row.row.cells.get(column))]
+            # As lmms-eval counts: a row stays one, whatever groups it is in.
+            (cells,) = derived_rows(spec, with_id(spec, row.row), "lmms-eval")
+            names = [name.strip() for name in cell_members(cells.get(column))]
             groups = tuple(dict.fromkeys(name for name in names if name))
             truth = item.truth or ""
             if truth in item.options:

@@ -75,12 +75,14 @@ def benchmarks(
         raise BadParameter("--as writes one benchmark. Name it.")
     if form is None and (questions or out):
         raise BadParameter(f"Nothing is to be written. Add --as {either(FORMS)}.")
+    is_file = name is not None and name.lower().endswith(SPEC_ENDINGS)
+    if task is not None and not is_file:
+        raise BadParameter("--task names a task in a file, such as eval.yaml. Leave it out.")
     offer_specs(Settings.from_env().questions)
     known = offered_benchmarks()
     if name is None:
         yield from _listed(known.values())
         return
-    is_file = name.lower().endswith(SPEC_ENDINGS)
     if not is_file and name not in known:
         keys = ", ".join(known)
         raise BadParameter(

@@ -38,9 +38,7 @@ def fetch(
 ) -> Iterator[str]:
     """Download a benchmark's questions from its authors."""
     if name == MM_VET.key:
-        if folder is None:
-            raise BadParameter("MM-Vet needs a folder of its own. Name one.", param_hint="FOLDER")
-        yield f"MM-Vet is in {fetch_mm_vet(folder)}: set MM_VET_PATH to it."
+        yield f"MM-Vet is in {_fetched_mm_vet(folder, file)}: set MM_VET_PATH to it."
         return
     target = folder or Settings.from_env().questions
     if target is None:
@@ -59,6 +57,15 @@ def fetch(
         yield f"{path} is downloaded, and is the file that its authors published."
     if folder is not None:
         yield f"Set QUESTIONS_PATH to {folder} to score files that have answers alone."
+
+
+def _fetched_mm_vet(folder: Path | None, file: str | None) -> Path:
+    """The folder with MM-Vet's whole archive. Raises BadParameter, and as `fetch_mm_vet`."""
+    if folder is None:
+        raise BadParameter("MM-Vet needs a folder of its own. Name one.", param_hint="FOLDER")
+    if file is not None:
+        raise BadParameter("MM-Vet is one archive. Leave out --file.", param_hint="--file")
+    return fetch_mm_vet(folder)
 
 
 def _benchmark(name: str) -> FileBenchmark[Any]:

@@ -92,6 +92,8 @@ def _check_request(benchmark: VisitBench, request: ScoreRequest) -> None:
             f"{benchmark.name} can't judge a file and a stored model. Leave out one.",
             param_hint="-o",
         )
+    if options.source and not options.stored:
+        raise BadParameter("source goes with stored. Leave it out.", param_hint="-o")
     if request.questions or request.against:
         raise BadParameter(
             f"{benchmark.name} uses the items stored here. Leave out --questions and --against."

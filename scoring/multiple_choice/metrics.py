@@ -210,15 +210,15 @@ class ChoiceTables(Generic[S]):
 
     def accuracy_csv(self) -> bytes:
         """The public toolkit's `_acc.csv`: fractions, one line per split."""
-        trees = {scores.split or "none": scores.tree for scores in self.splits}
+        trees = [scores.tree for scores in self.splits]
         keys = [("overall", "Overall")]
         for level in _CSV_LEVELS:
-            names = {node.line.name for tree in trees.values() for node in tree.find(level)}
+            names = {node.line.name for tree in trees for node in tree.find(level)}
             keys.extend((level, name) for name in sorted(names))
         rows = []
-        for split, tree in trees.items():
-            means = {(node.level, node.line.name): node.line.mean for node in tree.walk()}
-            rows.append((split, [means.get(key) for key in keys]))
+        for scores in self.splits:
+            means = {(node.level, node.line.name): node.line.mean for node in scores.tree.walk()}
+            rows.append((scores.split or "none", [means.get(key) for key in keys]))
         return fractions_csv([name for _, name in keys], rows)
 
 

@@ -234,6 +234,28 @@ def test_splits_are_reported_apart_and_together():
     ]
 
 
+def test_a_split_named_all_is_not_the_whole_file():
+    splits = {1: "all", 2: "hard"}
+    file = [{**one, "split": splits[int(one["index"]) % PASS]} for one in WHOLE]
+    report = tabulate(decided(file), "strict")
+    scores = [(one.split, one.circular.line.n, one.circular.line.mean) for one in report.splits]
+    assert scores == [("all", 1, 100.0), ("hard", 1, 0.0), ("all", 2, 50.0)]
+    lines = csv.DictReader(io.StringIO(report.accuracy_csv().decode()))
+    overall = [(line["split"], line["Overall"]) for line in lines]
+    assert overall == [("all", "1.0"), ("hard", "0.0"), ("all", "0.5")]
+
+
+@pytest.mark.parametrize("splits", [("all", "hard"), ("dev", "all")])
+def test_the_size_of_an_edition_is_not_that_of_a_split_named_all(splits):
+    base_rows = [one for one in WHOLE if int(one["index"]) < PASS]
+    file = [{**one, "split": split} for one, split in zip(base_rows, splits, strict=True)]
+    report = tabulate(decided(file), "strict", file="m.tsv")
+    assert [one.vanilla.line.n for one in report.splits if one.split == "all"] == [
+        1,
+        1_164 + ("dev" in splits),
+    ]
+
+
 def test_a_test_split_without_answers_is_extracted_and_submitted():
     rows = decided([{**one, "answer": ""} for one in [*WHOLE, row(9, "Hm?")]])
     report = tabulate(rows, "strict")

@@ -79,6 +79,8 @@ def test_a_table_is_written_for_the_toolkit(folder):
             "animals.yaml --out zoo.yaml",
             "Nothing is to be written. Add --as spec, eval.yaml or tsv.",
         ),
+        ("mmstar --task x", "--task names a task in a file, such as eval.yaml. Leave it out."),
+        ("--task x", "--task names a task in a file, such as eval.yaml. Leave it out."),
         ("--as spec", "--as writes one benchmark. Name it."),
         (
             "animals.yaml --as tsv",

@@ -128,6 +128,7 @@ def test_the_operator_can_withdraw_a_submission(command, data):
         (("no-such-file.csv",), "no-such-file.csv"),
         ((), "Name a file of predictions"),
         (("-o", "stored=nobody"), "no answers of 'nobody'"),
+        (("predictions.csv", "-o", "source=other"), "source goes with stored. Leave it out."),
         (("predictions.csv", "-o", "opponents=0"), "must be all, reference or a number"),
         (("predictions.csv", "--title", "m1"), "A model named 'm1' is on the board already"),
         (("predictions.csv", "-o", "context=images"), "whose images aren't here: 3"),

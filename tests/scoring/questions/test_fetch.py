@@ -126,6 +126,7 @@ def test_a_file_that_is_no_table_of_text_keeps_its_pictures(authors, tmp_path):
         (("mmbench",), "n\n", "Nothing was downloaded"),
         (("mmbench",), "", "Add --yes if nobody can answer"),
         (("mmbench", "--file", "x.tsv"), "", f"'x.tsv' isn't a file of mmbench. Choose {NAME}."),
+        (("mm-vet", "--file", "x.tsv"), "", "MM-Vet is one archive. Leave out --file."),
         (("vqa",), "", "'vqa' can't be downloaded. Choose mm-vet, mmbench"),
         (("visit-bench",), "", "'visit-bench' can't be downloaded. Choose mm-vet, mmbench"),
     ],

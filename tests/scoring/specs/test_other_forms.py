@@ -389,9 +389,19 @@ def test_questions_are_written_as_the_toolkits_table(tmp_path):
         "keeper is written as l2-category",
         "not written: groups part; the toolkit has category and l2-category",
         "the toolkit tells Overall and groups, and no pairs",
-        "1 question (7) with an option such as None, which the toolkit reads as an empty cell",
+        "1 question (7) with an option or group such as None, which the toolkit reads as an empty cell",
     ]
     assert pandas.isna(frame["C"][0])
+
+
+def test_a_group_that_the_toolkit_reads_as_an_empty_cell_is_told(tmp_path):
+    path = tmp_path / "questions.csv"
+    path.write_text(QUESTIONS.replace("Bob", "N/A"))
+    table = kit_table(read_spec(TABLE.encode()), path)
+    table.write(tmp_path / "Zoo.tsv")
+    told = "2 questions (7, 8) with an option or group such as None, which the toolkit reads as an empty cell"
+    assert told in table.notes
+    assert pandas.isna(pandas.read_csv(tmp_path / "Zoo.tsv", sep="\t")["l2-category"][1])
 
 
 def test_options_in_a_list_and_answers_by_place_become_letters(tmp_path):
@@ -437,7 +447,7 @@ def test_every_option_that_pandas_reads_as_empty_is_told(tmp_path, text):
     out = tmp_path / "Z.tsv"
     table.write(out)
     assert pandas.isna(pandas.read_csv(out, sep="\t")["A"][0])
-    assert len(table.notes) == 1 and table.notes[0].startswith("1 question (1) with an option such")
+    assert len(table.notes) == 1 and table.notes[0].startswith("1 question (1) with an option or")
 
 
 @pytest.mark.parametrize(

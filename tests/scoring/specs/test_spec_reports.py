@@ -280,6 +280,18 @@ def test_an_answer_is_in_the_groups_of_its_cell_whatever_its_type(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("protocol", ["strict", "lmms-eval"])
+def test_an_answer_is_in_the_derived_groups_of_its_row(tmp_path, protocol):
+    spec = PAIRS.replace(b"groups: [topic]", b"groups: [kind]\nprotocols: [strict, lmms-eval]")
+    spec = spec.replace(b"derive: {", b'derive: {kind: {from: topic, split: ","}, ')
+    lines = [{**rows("A")[0], "case": case} for case in (1, 2, 3)]
+    lines[0]["topic"] = "cats, dogs,cats"
+    lines[1]["topic"] = ""
+    found = report(tmp_path / "m.csv", lines, spec, protocol)
+    answers = spec_benchmark(OWN, read_spec(spec)).scored_answers(found)
+    assert [answer.groups for answer in answers] == [("cats", "dogs"), (), ("pets",)]
+
+
 def test_unread_answers_that_no_score_would_count_have_no_bounds(tmp_path):
     lines = rows("A", "a dog or a cat")
     lines[1]["key"] = ""

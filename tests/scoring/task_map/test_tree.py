@@ -8,6 +8,7 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
 from arena.io.strict_json import RowsError
+from arena.locale import CHINESE
 from scoring.task_map.files import map_files, read_distances
 from scoring.task_map.tree import adjusted_rand, mantel, task_tree
 from scoring.task_map.types import Accuracies, TaskMap, TaskMapError
@@ -85,8 +86,11 @@ def test_a_map_is_read_back_from_its_file(tmp_path):
 def test_a_file_that_is_no_map_is_refused_by_its_place(tmp_path, text, told):
     path = tmp_path / "distances.csv"
     path.write_text(text)
-    with pytest.raises(ValueError, match=f"(?s){told}"):
+    with pytest.raises(ValueError, match=f"(?s){told}") as raised:
         read_distances(path)
+    error = raised.value
+    problem = error.problem if isinstance(error, RowsError) else str(error)
+    assert CHINESE.translated(problem) != problem, "the page shows it in Chinese"
 
 
 def test_a_row_of_a_json_file_without_a_task_is_named(tmp_path):
