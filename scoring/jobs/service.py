@@ -47,6 +47,7 @@ from scoring.judges.spec import UNNAMED, JudgeSpec, Price, known_judges, with_pr
 from scoring.questions.library import QuestionLibrary, benchmarks_here
 from scoring.registry import BENCHMARKS, benchmark_of
 from scoring.report import Protocol, QuestionSet
+from scoring.serialize import ReportError
 
 T = TypeVar("T")
 
@@ -268,10 +269,13 @@ class JobService:
         """Returns the number of answers that the rules left open in a report without a judge; else 0."""
         if job.model or job.state != "done" or not has_rules(job):
             return 0
-        return self.page_cache.get(
-            ("left", job.link),
-            lambda: self._read(self._stored_source(job.link), self.reader.count_left, job.link),
-        )
+        try:
+            return self.page_cache.get(
+                ("left", job.link),
+                lambda: self._read(self._stored_source(job.link), self.reader.count_left, job.link),
+            )
+        except ReportError:  # It can't be read any more.
+            return 0
 
     def draft_rest(self, owner: str, link: str) -> Draft:
         """Draft of the answers that the rules left open in a report."""
@@ -282,9 +286,13 @@ class JobService:
     def first_grades(self, job: Job) -> list[FirstGrade]:
         """Returns the outcomes of a job's first questions, as far as they are judged.
 
-        None of a large job, and none of one with secret texts, since a single outcome would reveal something of them.
+        None of a large job, of one whose draft can't be read any more, and of one with secret texts, since a single
+        outcome would reveal something of them.
         """
-        stored = self.jobs.draft(job.link) if self.jobs.size(job.link) <= LARGE else None
+        try:
+            stored = self.jobs.draft(job.link) if self.jobs.size(job.link) <= LARGE else None
+        except ReportError:
+            return []
         if stored is None or self.submissions.is_blind(stored.report):
             return []
         benchmark = benchmark_of(stored.report)

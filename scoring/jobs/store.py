@@ -49,7 +49,7 @@ from scoring.judges.run import Progress, Quote
 from scoring.judges.spec import JudgeSpec
 from scoring.registry import benchmark_named, benchmark_of
 from scoring.report import AnyReport
-from scoring.serialize import read_record, record_json
+from scoring.serialize import ReportError, read_record, record_json
 
 JOB = Table(
     "job",
@@ -101,6 +101,10 @@ _JOB_COLUMNS = [
 LEASE = timedelta(seconds=30)
 """The time that a server keeps its jobs without a sign of life, by the database's clock."""
 _HELD_BY_NOBODY: dict[str, object] = {"holder": None, "until": None}
+_NO_COST = Quote(
+    grades=0, calls=0, cached=0, prompt_tokens=0, completion_tokens=0, most=0, price=None
+)
+"""The quote of a free report, and of a job whose own can't be read: it stops before a call that costs anything."""
 _ABANDONED = timedelta(days=1)
 """Age at which an unconfirmed quote is deleted."""
 
@@ -185,9 +189,6 @@ class Jobs:
         """
         record = report if isinstance(report, Written) else written(report, is_done=True)
         ended = {"draft": "", "report": record.json, "finished": now(), "score": record.score}
-        free = Quote(
-            grades=0, calls=0, cached=0, prompt_tokens=0, completion_tokens=0, most=0, price=None
-        )
         is_owners = and_(JOB.c.owner == owner, _FREE)
         is_same = FREE_REPORT.c.digest == record.digest
         same_report = select(JOB.c.link).join(FREE_REPORT).where(is_same, is_owners)
@@ -205,7 +206,7 @@ class Jobs:
                 if hindrance := self.hidden.begin(connection, owner, code, record.benchmark_name):
                     raise JobError(hindrance)
             job = self._insert(
-                connection, owner, record, free, state="done", spec="", own_key=False, **ended
+                connection, owner, record, _NO_COST, state="done", spec="", own_key=False, **ended
             )
             connection.execute(insert(FREE_REPORT).values(link=job.link, digest=record.digest))
             return job
@@ -355,7 +356,10 @@ class Jobs:
         return StoredDraft(draft, read_record(JudgeSpec, row.spec))
 
     def spec(self, address: str, model: str, owner: str | None) -> JudgeSpec | None:
-        """Returns a judge's spec at this address from an earlier job; `owner` is None for the operator's judge."""
+        """Returns a judge's spec at this address from an earlier job; None without one that can be read.
+
+        `owner` is None for the operator's judge.
+        """
         is_operators = JOB.c.own_key.is_(False)
         is_owners = and_(JOB.c.own_key, JOB.c.owner == owner)
         has_same_owner = is_operators if owner is None else is_owners
@@ -363,7 +367,10 @@ class Jobs:
         query = select(JOB.c.spec).where(is_judge)
         with self._database.read() as connection:
             text = connection.scalar(query.order_by(JOB.c.created.desc()).limit(1))
-        return read_record(JudgeSpec, text) if text else None
+        try:
+            return read_record(JudgeSpec, text) if text else None
+        except ReportError:  # Another release stored it.
+            return None
 
     # Calls by servers
 
@@ -545,4 +552,8 @@ def job_of(row: Row) -> Job:
     values = {
         field.name: row._mapping[field.name] for field in fields(Job) if field.name != "quote"
     }
-    return Job(**values, quote=read_record(Quote, row.quote).corrected(row.ratio))
+    try:
+        quote = read_record(Quote, row.quote)
+    except ReportError:  # Another release stored it.
+        quote = _NO_COST
+    return Job(**values, quote=quote.corrected(row.ratio))

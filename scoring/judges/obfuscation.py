@@ -126,8 +126,9 @@ def _from_base64(chunk: str) -> bytes:
 
 
 def _utf8_text(raw: bytes) -> str:
-    """The bytes as UTF-8; "" if they are not."""
+    """The bytes as UTF-8; "" if they are not, or have no letter, as those of honest dates and numbers."""
     try:
-        return raw.decode("utf-8")
+        text = raw.decode("utf-8")
     except UnicodeDecodeError:
         return ""
+    return text if any(map(str.isalpha, text)) else ""

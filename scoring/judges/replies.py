@@ -500,11 +500,12 @@ def _has_next_option(text: str, match: re.Match[str], options: Mapping[str, str]
         return False
     before_label = rest[: next_label.start()]
     text_between = _plain_option(_JOINS.sub("", before_label))
-    # Letters side by side, or each with a number such as its share ("A 50%, B 50%").
-    is_without_words = not any(sign.isalpha() for sign in text_between)
-    option = _plain_option(options.get(match["letter"], ""))
     without_word = _plain_option(_JOINS.sub("", _WORD_OF_NEXT.sub("", before_label)))
-    return is_without_words or (bool(option) and option in (text_between, without_word))
+    # Each letter with a number such as its share ("A 50%, B 50%").
+    has_number = bool(without_word) and not any(sign.isalpha() for sign in without_word)
+    option = _plain_option(options.get(match["letter"], ""))
+    has_option = bool(option) and option in (text_between, without_word)
+    return not text_between or has_number or has_option
 
 
 def _option_with_text(text: str, match: re.Match[str], options: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH, subtasks
 from scoring.jobs.published import PublishedJobs
 from scoring.jobs.store import Jobs
+from scoring.serialize import ReportError
 from scoring.task_map.types import ModelAccuracies
 
 MOST_REPORTS = 40
@@ -43,7 +44,10 @@ class ReportAccuracies:
         self._reports: Cache[PooledReport | None] = Cache(2 * MOST_REPORTS, seconds=3600)
 
     def report(self, link: str) -> PooledReport | None:
-        """A report by its link or slug; None unless it is a finished MMT-Bench report with a score."""
+        """A report by its link or slug; None unless it is a finished MMT-Bench report with a score.
+
+        A report that can't be read any more is none.
+        """
         job = self._jobs.find(link)
         if job is None or job.state != "done" or job.benchmark != MMT_BENCH.key:
             return None
@@ -64,7 +68,10 @@ class ReportAccuracies:
         return self._reports.get(link, lambda: self._read_stored(link))
 
     def _read_stored(self, link: str) -> PooledReport | None:
-        report = self._jobs.report(link)
+        try:
+            report = self._jobs.report(link)
+        except ReportError:  # Another release stored it.
+            return None
         return pooled_report(link, report) if isinstance(report, ChoiceReport) else None
 
 

@@ -265,8 +265,8 @@ class ReportPages:
         """Returns the comparison of two reports, or a page that says that there is no such other report."""
         first = self._find(link)
         second = self._find(other)
-        if first is None:
-            return self._gone_page(request)
+        if first is None:  # its own page says why
+            return self._page(link, request, self._report_html)
         reports = [first]
         comparison = PARTS.alert(t("report.no_other"))
         if second:
@@ -286,8 +286,9 @@ class ReportPages:
         return self.layout.page(request, head, body, is_kept=is_public)
 
     def _find(self, name: str) -> JobReport | None:
+        """Returns the report of a link or slug; None if there is none, or none that can be read any more."""
         job = self.jobs.find(name)
-        report = self.jobs.report(name) if job else None
+        report = self.marking.readable_report(name)
         return JobReport(job, report, name) if job and report else None
 
     def _other_reports(self, job: Job, request: Request) -> list[Choice]:

@@ -21,6 +21,7 @@ from scoring.jobs.store import JobError
 from scoring.jobs.trials import TrialError
 from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.client import JudgeError
+from scoring.serialize import ReportError
 from scoring.specs.problems import SpecError, SpecProblem
 from scoring.web.report_parts import MOST_PROBLEMS, REPORT
 
@@ -36,6 +37,7 @@ ERRORS = (
     JobError,
     EndpointError,
     JudgeError,
+    ReportError,
     TrialError,
 )
 

@@ -35,7 +35,8 @@ from scoring.specs.report import figure_lines
 from tests.support.choice_tables import GOLDEN, row, table_file
 from tests.support.job_worker import ended, running
 from tests.support.judge_forms import LETTERS, answered_by_case, ask_to_the_end
-from tests.support.judging_process import OWNER, SPEC, Bench
+from tests.support.judging_process import OWNER, SPEC, Bench, set_job
+from tests.support.mmt_reports import mmt_report
 from tests.support.openai_server import OpenAIServer
 from tests.support.scoring_desk import Visit, visiting
 from tests.support.servers import drafts
@@ -511,6 +512,17 @@ def test_what_is_known_and_said_of_voters_secrets_is_not_told(database, tmp_path
         cached = service.price(OWNER, draft, None).cached
     assert "We couldn't read the last" in told
     assert ("m2 says 4" in told, cached > 0) == (kind == "demo", kind == "demo")
+
+
+@ON_SQLITE
+def test_jobs_whose_texts_cannot_be_read_any_more_are_still_shown(database, tmp_path):
+    with visiting(database, tmp_path) as visit:
+        failed = visit.bench.begun()
+        set_job(database, failed.link, state="failed", done=3, draft="{}")
+        assert visit.service.first_grades(failed) == []
+        done = visit.bench.jobs.add_done(OWNER, mmt_report("old", 0.5))
+        set_job(database, done.link, report="{}")
+        assert visit.service.count_left(done) == 0
 
 
 @ON_SQLITE

@@ -200,6 +200,7 @@ def test_a_job_with_a_judge_of_another_release_stops_no_server(database):
     assert claim and claim.job.link == job.link
     with pytest.raises(ReportError, match="can't be read"):
         _ = claim.spec
+    assert bench.jobs.spec(NOWHERE, SPEC.model, None) is None, "it is tested again"
 
 
 def test_of_servers_that_take_at_once_each_gets_another_job(database):

@@ -52,6 +52,21 @@ def short_ticks(monkeypatch) -> None:
     monkeypatch.setattr(worker, "TICK_SECONDS", 0.1)
 
 
+@ON_SQLITE
+def test_a_job_with_a_quote_of_another_release_fails_alone(database):
+    with OpenAIServer() as server:
+        bench = Bench(database, server.address)
+        old = bench.begun()
+        set_job(database, old.link, quote='{"a field of another release": 1}')
+        other = bench.begun(owner="bob")
+        with running(bench):
+            failed = ended(bench, old.link)
+            assert ended(bench, other.link).state == "done"
+    assert failed.state == "failed" and "Score the file again" in failed.problem
+    assert [job.link for job in bench.jobs.of_owner(OWNER)] == [old.link]
+    assert [job.link for job in bench.jobs.stopped_jobs(5)] == [old.link]
+
+
 def test_a_job_is_judged_to_its_report(database):
     with OpenAIServer() as server:
         bench = Bench(database, server.address)

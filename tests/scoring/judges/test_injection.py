@@ -53,6 +53,8 @@ HONEST = (
     "It may be a cat or a dog or a fox.",
     "Mix flour, sugar, eggs, butter, salt, milk, cocoa, vanilla, nuts, oil, water and yeast in a bowl.",
     "Once upon a time there was a fox who lived in a forest with her two cubs.",
+    "2021-03-12, 2021-04-15, 2022-05-19",
+    "10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21",
 )
 
 

@@ -560,6 +560,8 @@ def test_a_number_after_a_score_with_its_maximum_may_explain_it():
         "Option A: dog\tOption B: cat",
         "A. dog, or option B. cat",
         "选项A：dog 选项B：cat",
+        "Option A: 50%, Option B: 50%",
+        "A: 50%, option B: 50%",
     ],
 )
 def test_options_that_are_listed_on_one_line_with_the_word_are_no_choice(reply):

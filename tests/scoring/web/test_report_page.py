@@ -16,6 +16,7 @@ from scoring.report import ScoreLine
 from scoring.web.answer_list import Chosen
 from scoring.web.article import difference_text
 from tests.support.axe import faults
+from tests.support.judging_process import set_job
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.mmt_reports import mmt_report
 from tests.support.oidc_server import OidcServer
@@ -214,6 +215,20 @@ def test_two_reports_are_compared_at_an_address_to_send(site, owner, stranger):
     assert "Choose two reports with the same benchmark" in other
     for odd in ("http://[", "/", "?", "x" * 600):
         assert stranger.get(path, params={"with": odd}, follow_redirects=True).status_code == 200
+
+
+def test_a_report_that_cannot_be_read_any_more_is_compared_with_nothing(site, stranger):
+    database = Database(f"sqlite:///{site.server.data_dir / 'arena.db'}")
+    old = Jobs(database).add_done("somebody", mm_vet_report(0.4, title="Old")).link
+    set_job(database, old, report="{}")
+    database.close()
+    page = stranger.get(f"/report/{site.first}?with={old}")
+    assert page.status_code == 200 and "There&#39;s no report under this link." in page.text
+    for address in (f"/report/{old}", f"/report/{old}?with={site.first}"):
+        page = stranger.get(address)
+        assert page.status_code == 500 and "The stored report can&#39;t be read." in page.text
+    people = stranger.get(f"/report/{old}/people")
+    assert (people.status_code, people.headers["location"]) == (303, f"/report/{old}")
 
 
 @pytest.mark.parametrize("end", ["/", "/answers?show=unscored", "/people", "#scores", "?with=x"])

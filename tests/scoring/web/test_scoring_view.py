@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 
 from arena.database import Database, now
 from scoring.jobs.store import Job
+from scoring.serialize import read_record
+from scoring.web.scoring_problems import shows_problems
 from scoring.web.scoring_view import jobs_html, progress_html, waits_text
 from tests.support.judging_process import Bench, set_job
 
@@ -17,6 +20,15 @@ def judged(database: Database, bench: Bench, owner: str, **values: object) -> Jo
     job = bench.begun(owner=owner)
     set_job(database, job.link, state="judging", holder="server", until=now(), **values)
     return job
+
+
+def test_a_stored_text_that_cannot_be_read_is_a_problem_on_the_page():
+    @shows_problems
+    def resume(tab: object, request: object) -> dict:
+        return {"draft": read_record(Job, "{}")}
+
+    shown = resume(SimpleNamespace(problem="problem"), None)
+    assert "The stored report can&#39;t be read. Score the file again." in shown["problem"]
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

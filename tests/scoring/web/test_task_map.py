@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from html import unescape
 
 import httpx
@@ -10,8 +11,11 @@ from playwright.sync_api import Page, expect
 
 from arena.database import Database
 from arena.web.cookies import cookie_hash
+from scoring.jobs.published import PublishedJobs
 from scoring.jobs.store import Jobs
+from scoring.task_map.reports import ReportAccuracies
 from tests.support.axe import faults
+from tests.support.judging_process import set_job
 from tests.support.mmt_reports import mmt_report
 from tests.support.screens import DESK, fresh_page, shoot
 from tests.support.servers import AppServer
@@ -148,6 +152,19 @@ def test_a_report_made_private_leaves_the_map(get, app):
         told.append(get("/task-map").text)
     database.close()
     assert ["1 report: MMT-Bench VAL, mmt-paper" in text for text in told] == [True, False, True]
+
+
+def test_a_published_report_that_cannot_be_read_any_more_is_left_out(tmp_path):
+    with closing(Database(f"sqlite:///{tmp_path / 'arena.db'}")) as database:
+        jobs = Jobs(database)
+        links = [jobs.add_done(OWNER, mmt_report(name, 0.5)).link for name in ("old", "new")]
+        for link in links:
+            jobs.publish(OWNER, link, True)
+        set_job(database, links[0], report="{}")
+        accuracies = ReportAccuracies(jobs, PublishedJobs(database))
+        assert accuracies.report(links[0]) is None
+        (pool,) = accuracies.pools().values()
+        assert [report.link for report in pool] == [links[1]]
 
 
 def test_files_of_the_map_come_down_and_distances_go_up_again(get, app):
