@@ -67,17 +67,21 @@ def read_catalogue(path: Path | None, secret: Callable[[str], Secret]) -> Catalo
 def _tables(path: Path) -> list[dict[str, Any]]:
     """Returns the `[[models]]` tables of a file. Raises CatalogueError, also for any other content."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise CatalogueError(
-                f"{path.name} is over {MAX_BYTES:,} bytes, too large for a models file. Choose another."
-            )
-        content = tomllib.loads(path.read_text("utf-8-sig"))
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise CatalogueError(
             f"{path} can't be read ({error.strerror}). Set MODELS to a TOML file."
         ) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise CatalogueError(f"{path.name} isn't valid TOML: {error}. Correct it.") from error
+    if len(data) > MAX_BYTES:
+        raise CatalogueError(
+            f"{path.name} is over {MAX_BYTES:,} bytes, too large for a models file. Choose another."
+        )
+    try:
+        content = tomllib.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        problem = str(error)[:200]
+        raise CatalogueError(f"{path.name} isn't valid TOML: {problem}. Correct it.") from error
     tables = content.pop("models", None)
     are_tables = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
     if content or not are_tables:

@@ -318,7 +318,10 @@ class Jobs:
             return _count_jobs(connection, JOB.c.state == "waiting")
 
     def report(self, name: str) -> AnyReport | None:
-        """Returns the report of a link, or of a slug while it is published, as anybody may read it; else None."""
+        """Returns the report of a link, or of a slug while it is published, as anybody may read it; else None.
+
+        Raises ReportError if another release stored it in a form that can't be read.
+        """
         query = select(JOB.c.benchmark, JOB.c.link).where(
             _has_name(name), JOB.c.report.is_not(None)
         )
@@ -327,6 +330,13 @@ class Jobs:
         if row is None:
             return None
         return self._redact(self._parsed(row.benchmark, row.link, JOB.c.report))
+
+    def readable_report(self, name: str) -> AnyReport | None:
+        """Returns the report as `report` does, but None if another release stored it in a form that can't be read."""
+        try:
+            return self.report(name)
+        except ReportError:
+            return None
 
     def _parsed(self, benchmark: str, link: str, column: Field[str]) -> AnyReport:
         """Returns a report or draft, from the cache if possible: neither changes as long as its job exists."""

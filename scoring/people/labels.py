@@ -101,7 +101,7 @@ def _others(marking: Marking, job: Job) -> dict[str, list[Label]]:
             and other.benchmark == job.benchmark
             and other.title not in (job.title, *others)
         )
-        report = marking.readable_report(other.link) if is_comparable else None
+        report = marking.jobs.readable_report(other.link) if is_comparable else None
         if report is None:
             continue
         labels = labels_of(marking, other, known_errors(answers_for("labels", report)))

@@ -20,7 +20,6 @@ from scoring.people.spec import KINDS, MarkKind, MarkSpec, campaign_name
 from scoring.people.store import OWNER, MarkError, MarkStore, ShownAnswer
 from scoring.registry import benchmark_of
 from scoring.report import AnyReport
-from scoring.serialize import ReportError
 
 MOST_ANSWERS = 1000
 """Answers of a report for one person."""
@@ -75,18 +74,11 @@ class Marking:
         return self._materials.get((kind, link), lambda: self._read_material(kind, link))
 
     def _read_material(self, kind: MarkKind, link: str) -> Material | None:
-        report = self.readable_report(link)
+        report = self.jobs.readable_report(link)
         if report is None:
             return None
         answers = {answer_key(answer): answer for answer in answers_for(kind, report)}
         return Material(answers, plan_of(kind, list(answers.values()), link))
-
-    def readable_report(self, link: str) -> AnyReport | None:
-        """The report of a link; None without one, or if it was stored in a form that can't be read any more."""
-        try:
-            return self.jobs.report(link)
-        except ReportError:
-            return None
 
     def open(self, owner: str, link: str, kind: MarkKind) -> Campaign:
         """The campaign in which people see an owner's report, created by the first call. Raises MarkError."""

@@ -150,7 +150,7 @@ def _judged_report_of(marking: Marking, job: Job, benchmark: str) -> JudgedRepor
     """A job's report as calibration reads it; None unless it is a finished, judged report of the benchmark."""
     if job.state != "done" or job.benchmark != benchmark:
         return None
-    report = marking.readable_report(job.link)
+    report = marking.jobs.readable_report(job.link)
     return judged_report(report) if isinstance(report, Report) else None
 
 

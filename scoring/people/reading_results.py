@@ -138,7 +138,7 @@ def _others(marking: Marking, job: Job, report: ChoiceReport) -> list[_ReadRepor
         )
         if not is_comparable:
             continue
-        other_report = marking.readable_report(other_job.link)
+        other_report = marking.jobs.readable_report(other_job.link)
         if isinstance(other_report, ChoiceReport):
             read_report = _read_report(marking, other_job, other_report)
             if read_report.readings:

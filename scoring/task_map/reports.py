@@ -9,7 +9,6 @@ from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH, subtasks
 from scoring.jobs.published import PublishedJobs
 from scoring.jobs.store import Jobs
-from scoring.serialize import ReportError
 from scoring.task_map.types import ModelAccuracies
 
 MOST_REPORTS = 40
@@ -68,10 +67,7 @@ class ReportAccuracies:
         return self._reports.get(link, lambda: self._read_stored(link))
 
     def _read_stored(self, link: str) -> PooledReport | None:
-        try:
-            report = self._jobs.report(link)
-        except ReportError:  # Another release stored it.
-            return None
+        report = self._jobs.readable_report(link)
         return pooled_report(link, report) if isinstance(report, ChoiceReport) else None
 
 

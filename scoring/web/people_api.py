@@ -73,7 +73,7 @@ class PeoplePages:
     def body(self, link: str, owner: str, message: str = "") -> str | None:
         """Returns the body of a report's page of people, with a message about the last act; None without a report."""
         job = self.marking.jobs.find(link)
-        report = self.marking.readable_report(link)
+        report = self.marking.jobs.readable_report(link)
         if job is None or report is None:
             return None
         parts = []
@@ -117,7 +117,7 @@ class PeoplePages:
 
     def file(self, link: str, name: str, owner: str) -> str | bytes | None:
         job = self.marking.jobs.find(link)
-        report = self.marking.readable_report(link)
+        report = self.marking.jobs.readable_report(link)
         if job is None or report is None:
             return None
         write = _files(report, self._results(job, report, job.owner == owner)).get(name)
@@ -137,7 +137,7 @@ class PeoplePages:
     def bring(self, owner: str, link: str, content: bytes, name: str) -> str:
         """Imports a file of people's ratings, and returns a message about it. Raises MarkError and RowsError."""
         job = self.marking.job_of(owner, link)
-        report = self.marking.readable_report(link)
+        report = self.marking.jobs.readable_report(link)
         if report is None:
             raise MarkError(
                 "There is no such report of yours. Open it in the browser in which you scored it."

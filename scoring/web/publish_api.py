@@ -43,7 +43,6 @@ from scoring.publish.editions import edition_of
 from scoring.publish.every_eval import Evaluation, every_eval_zip
 from scoring.publish.hub_files import PublishError, hub_score
 from scoring.report import AnyReport
-from scoring.serialize import ReportError
 from scoring.web.share_texts import share_record
 
 HTML: Any = macros("hub.html")
@@ -288,10 +287,7 @@ class HubPages:
     def _find(self, slug: str, request: Request) -> PublishedReport | None:
         """Returns the report of a slug, while it is published."""
         job = self.published.with_slug(slug)
-        try:
-            report = self.jobs.report(job.link) if job else None
-        except ReportError:
-            return None
+        report = self.jobs.readable_report(job.link) if job else None
         url = f"{self.layout.server_address(request)}/r/{quote(slug, safe='')}"
         return PublishedReport(slug, url, report) if report else None
 

@@ -27,7 +27,6 @@ from scoring.jobs.published import PublishedJobs, PublishedPage
 from scoring.jobs.store import Job, Jobs
 from scoring.registry import benchmark_named
 from scoring.report import AnyReport
-from scoring.serialize import ReportError
 from scoring.web.article import nearest_drawing, preview_drawing, shared_drawing
 from scoring.web.badges import PUBLISHED, WARNING, WITHDRAWN, Badge, badge_svg
 from scoring.web.report_parts import PageLink, page_number
@@ -72,10 +71,7 @@ class PublishedReports:
     def _read_record(self, job: Job, until: float) -> ShareRecord | None:
         if time.monotonic() > until:
             raise LateError
-        try:
-            report = self.jobs.report(job.link)
-        except ReportError:
-            return None
+        report = self.jobs.readable_report(job.link)
         return share_record(report, job.slug) if report and job.slug else None
 
     def of_model(self, name: str) -> Sequence[NamedLink]:
@@ -207,11 +203,8 @@ class PublishedPages:
 
     def _report(self, job: Job | None) -> AnyReport | None:
         """Returns the report of a published job; None without a job, or if the report can't be read any more."""
-        try:
-            # By its slug, a report is found only while it is public.
-            return self.jobs.report(job.slug) if job and job.slug else None
-        except ReportError:
-            return None
+        # By its slug, a report is found only while it is public.
+        return self.jobs.readable_report(job.slug) if job and job.slug else None
 
     def _png(self, report: AnyReport) -> bytes:
         drawing = preview_drawing(report)

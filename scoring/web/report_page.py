@@ -288,7 +288,7 @@ class ReportPages:
     def _find(self, name: str) -> JobReport | None:
         """Returns the report of a link or slug; None if there is none, or none that can be read any more."""
         job = self.jobs.find(name)
-        report = self.marking.readable_report(name)
+        report = self.jobs.readable_report(name)
         return JobReport(job, report, name) if job and report else None
 
     def _other_reports(self, job: Job, request: Request) -> list[Choice]:

@@ -92,7 +92,7 @@ def report_routes(jobs: Jobs, pictures: QuestionPictures) -> APIRouter:
 
     @router.get("/reports/{link}/{name}")
     def download(link: str, name: str) -> Response:
-        report = jobs.report(link)
+        report = jobs.readable_report(link)
         with speaking(ENGLISH):
             content = benchmark_of(report).files(report).get(name) if report else None
         if content is None:
@@ -104,7 +104,7 @@ def report_routes(jobs: Jobs, pictures: QuestionPictures) -> APIRouter:
         job = jobs.find(link)
         if job and (data := pictures.report_picture(job.link, name)):
             return Response(data, media_type="image/webp", headers=NO_STORE)
-        report = jobs.report(link)
+        report = jobs.readable_report(link)
         # a link to a report opens no other pictures than those on its page
         is_named = report is not None and any(
             name in answer.pictures for answer in wrong_answers_of(report)

@@ -154,7 +154,8 @@ def test_a_byte_order_mark_is_what_some_editors_write(tmp_path):
 
 def test_a_wrong_file_is_told(tmp_path):
     assert "two models are named 'X'" in problem(tmp_path, API, API)
-    assert "isn't valid TOML" in problem(tmp_path, text="[[models")
+    for text in ("[[models", "a = " + "[" * 5_000 + "]" * 5_000, "a = " + "1" * 5_000):
+        assert "isn't valid TOML" in problem(tmp_path, text=text)
     assert "Remove: model" in problem(tmp_path, text="[[model]]\nname = 1\n")
     with pytest.raises(CatalogueError, match="can't be read"):
         read_catalogue(tmp_path / "nowhere.toml", secret)

@@ -229,6 +229,8 @@ def test_a_report_that_cannot_be_read_any_more_is_compared_with_nothing(site, st
         assert page.status_code == 500 and "The stored report can&#39;t be read." in page.text
     people = stranger.get(f"/report/{old}/people")
     assert (people.status_code, people.headers["location"]) == (303, f"/report/{old}")
+    for file in ("mm-vet-grades.json", "pictures/a.webp"):
+        assert stranger.get(f"/reports/{old}/{file}").status_code == 404
 
 
 @pytest.mark.parametrize("end", ["/", "/answers?show=unscored", "/people", "#scores", "?with=x"])
