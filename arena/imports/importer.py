@@ -267,7 +267,8 @@ def _origin(battles: Battles, row: Row) -> _Origin:
     # A row of our own format has no other row of that format.
     came_from_elsewhere = row.get(ORIGIN) not in (None, "", STEREOSCOPE.name)
     if battles.format == STEREOSCOPE.name and came_from_elsewhere and row.get(ORIGIN_ROW):
-        return _Origin(row[ORIGIN], row[ORIGIN_ROW])
+        # Whole numbers are read as their digits.
+        return _Origin(str(row[ORIGIN]), str(row[ORIGIN_ROW]))
     return _Origin(battles.format or STEREOSCOPE.name, row_text(row))
 
 

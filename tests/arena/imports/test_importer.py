@@ -182,6 +182,12 @@ def test_a_row_whose_origin_is_our_own_format_is_kept_as_it_came(bank, imports):
         assert imported_battles(connection, source).rows == (odd_row,)
 
 
+def test_an_origin_of_digits_is_a_text(imports):
+    votes = votes_of(Vote("m1", "m2", "a"))
+    odd_row = {**votes.rows[0], "origin": 5, "origin_row": 6}
+    assert imports.add(replace(votes, rows=(odd_row,)), ImportRequest("odd")).votes == 1
+
+
 def test_nothing_is_made_of_a_file_without_votes(bank, imports):
     assert imports.add(votes_of(), ImportRequest("empty")) == ImportCounts()
     with bank.read() as connection:
