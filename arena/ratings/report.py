@@ -353,11 +353,8 @@ def _vote_notices(
     unknown_voters = 0 if _is_judged(battles) else battles.voter.count(None)
     if unknown_voters == len(battles):  # Another notice says so.
         unknown_voters = 0
-    unknown_items = 0
-    if cluster == "picture":
-        unknown_items = _picture_names(battles).count(None)
-    elif cluster in ("item", "tuple"):
-        unknown_items = battles.item.count(None)
+    items = _picture_names(battles) if cluster == "picture" else battles.item
+    unknown_items = items.count(None) if cluster in ("picture", "item", "tuple") else 0
     lone_votes = 0
     if cluster == "vote" and settings.cluster != "none":
         lone_votes = len(battles)
