@@ -36,7 +36,8 @@ def reveals_few(groups: NDArray[np.int64]) -> bool:
     """Whether sums over groups together reveal the sum over fewer than `LEAST` answers.
 
     `groups` is (groups, answers): how often each answer counts in a group. Two groups that differ in a few answers
-    reveal them, and so do several groups that make up another but for a few that are in the same groups.
+    reveal them, and so do several groups that make up another but for a few that are in the same groups, or that are of
+    two such kinds.
     """
     # A kind of answers is in the same groups.
     kinds, sizes = np.unique(groups.astype(np.int16), axis=1, return_counts=True)
@@ -53,4 +54,22 @@ def reveals_few(groups: NDArray[np.int64]) -> bool:
     is_free = values > _LEAST_VALUE * values.max(initial=0.0)
     spanned = (vectors[:, is_free].T @ sums) / np.sqrt(values[is_free])[:, None]
     is_revealed = (spanned**2).sum(axis=0) > 1 - _ROUNDING
-    return bool((is_revealed & (sizes < LEAST)).any())
+    return bool((is_revealed & (sizes < LEAST)).any()) or _reveal_two_kinds(spanned, sizes)
+
+
+def _reveal_two_kinds(spanned: NDArray[np.float64], sizes: NDArray[np.int64]) -> bool:
+    """Whether sums over groups reveal one over two kinds of answers that are few together, in any multiples.
+
+    Then the larger eigenvalue of the projection's part for these two is 1. `spanned` has the projection's vectors by
+    kind.
+    """
+    known = (spanned**2).sum(axis=0)
+    # The eigenvalue is at most the sum of what is known of both, so that of one of them a half is known.
+    first = np.flatnonzero((known > 0.5 - _ROUNDING) & (sizes < LEAST))
+    shared = spanned[:, first].T @ spanned
+    mean = (known[first, None] + known) / 2
+    deviation = (known[first, None] - known) / 2
+    larger_eigenvalue = mean + np.hypot(deviation, shared)
+    are_few = sizes[first, None] + sizes < LEAST
+    are_few[np.arange(len(first)), first] = False  # A kind with itself.
+    return bool((are_few & (larger_eigenvalue > 1 - _ROUNDING)).any())

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Select, case, func, select
 from arena.battles.choices import publish_votes
 from arena.battles.tables import BATTLE, IS_FINAL, NO_SEAT
 from arena.database import Database, counter
-from arena.items.alike import Alike, alike_items, items_with_pictures
+from arena.items.alike import alike_items
 from arena.items.store import BANK_VERSION, ITEM
 from arena.ratings.votes import integer_array
 from arena.types import Outside
@@ -232,7 +232,6 @@ class _Items:
         self.multi = np.zeros(1, np.int64)
         self.family = np.zeros(1, np.int64)
         self.picture = np.zeros(1, np.int64)
-        self._alike = Alike()
 
     def have_other_pictures(self, connection: Connection) -> bool:
         """Returns whether a known item is alike to others than before: an import may add a picture that it lacked."""
@@ -245,8 +244,11 @@ class _Items:
         first_unknown = len(self.source)
         if not len(items) or items.max() < first_unknown:
             return
-        query = items_with_pictures(ITEM.c.source_id, ITEM.c.multi, ITEM.c.family_id)
-        rows = connection.execute(query.where(ITEM.c.id >= first_unknown)).all()
+        query = select(ITEM.c.id, ITEM.c.source_id, ITEM.c.multi, ITEM.c.family_id)
+        query = query.where(ITEM.c.id >= first_unknown).order_by(ITEM.c.id)
+        rows = connection.execute(query).all()
+        # Of all items, since a known one may have a picture by now that it lacked.
+        codes = alike_items(connection)
         size = rows[-1].id + 1
         self.source = _lengthened(self.source, size)
         self.multi = _lengthened(self.multi, size)
@@ -256,7 +258,7 @@ class _Items:
             self.source[row.id] = row.source_id
             self.multi[row.id] = row.multi
             self.family[row.id] = row.family_id
-            self.picture[row.id] = self._alike.code(row)
+            self.picture[row.id] = codes[row.id]
 
 
 def _lengthened(column: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:

@@ -68,7 +68,7 @@ def _bars(
     """Returns the marks of the rows and of the axis; with `most_waiting` 0, without waiting models and orders."""
     group = main_group(board)
     trusted = [line for line in group if line.trust == "trusted" and line.rating is not None]
-    waiting = [line for line in group if line not in trusted]
+    waiting = [line for line in group if line not in trusted and not line.retired]
     marks = []
     y = top
     if trusted:

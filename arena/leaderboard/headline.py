@@ -72,8 +72,8 @@ def _leader_clauses(board: Board, ranked: Sequence[Standing]) -> list[str]:
 
 
 def _votes_needed(board: Board) -> str:
-    """Returns the number of votes and about how many rank every model, in words."""
-    lacking = sum(max(0, TRUSTED - line.votes) for line in board.standings)
+    """Returns the number of votes and about how many rank every model that isn't retired, in words."""
+    lacking = sum(max(0, TRUSTED - line.votes) for line in board.standings if not line.retired)
     if not lacking:
         return t("headline.too_wide")
     return t("headline.of_about", votes=board.votes, needed=board.votes + (lacking + 1) // 2)
@@ -169,8 +169,13 @@ def places_in_words(rank: Span | None) -> str:
 
 
 def needs_in_words(line: Standing) -> str:
-    """Returns a few words on what an unranked model still needs; "" for a ranked one."""
+    """Returns a few words on what an unranked model still needs; "" for a ranked one.
+
+    A retired model gets no more votes, so it is "" for one that would need some.
+    """
     if line.trust == "trusted":
+        return ""
+    if line.votes < TRUSTED and line.retired:
         return ""
     if line.votes < TRUSTED:
         return t("headline.needs", count=TRUSTED - line.votes)

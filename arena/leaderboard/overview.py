@@ -16,7 +16,7 @@ SECONDS = 10.0
 EARLY_SECONDS = 2.0
 """The same while ranks are being computed."""
 MOST_SOURCES = 40
-"""The number of sources listed: the last of `BoardSelection.sources`, where newer ones of a kind come later."""
+"""The most sources listed; of more, those of the bank come first, and newer ones before older ones of a kind."""
 
 
 class BoardEntry(NamedTuple):
@@ -82,11 +82,8 @@ class Overview:
         return self.choose("", images, model, **narrowed)
 
     def _read(self) -> list[BoardEntry]:
-        any_choice = self._leaderboard.choose("", "single")  # Every choice has all sources.
-        if any_choice is None:
-            return []
         entries = []
-        for source in any_choice.sources[-MOST_SOURCES:]:
+        for source in self._leaderboard.sources(MOST_SOURCES):
             for images in ("single", "multiple"):
                 choice = self._leaderboard.choose(source, images)
                 board = choice and self._leaderboard.board(choice.key)

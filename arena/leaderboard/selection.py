@@ -16,8 +16,8 @@ from arena.leaderboard.board import BoardKey, VoteKind
 from arena.live.votes import live_sources
 from arena.settings import BoardVoters
 
-_LEAST_DEFAULT_FIRST: tuple[VoteKind, ...] = ("imported", "live", "bank")
-"""Kinds of sources; the default source is of the last kind that has any."""
+_DEFAULT_FIRST: tuple[VoteKind, ...] = ("bank", "live", "imported")
+"""Kinds of sources; the default source is of the first kind that has any."""
 
 
 class BoardSelectionError(ValueError):
@@ -80,9 +80,13 @@ def closed_labels(connection: Connection) -> dict[tuple[str, int], str]:
     }
 
 
-def default_source(sources: Sequence[BoardSource]) -> BoardSource:
-    """Returns the default source: the newest of the bank, else of live votes, else of imported ones."""
-    return max(sources, key=lambda source: (_LEAST_DEFAULT_FIRST.index(source.kind), source.code))
+def default_first(sources: Sequence[BoardSource]) -> list[BoardSource]:
+    """Returns the sources from the default one on: the newest of the bank first, then live ones, then imported ones."""
+
+    def order(source: BoardSource) -> tuple[int, int]:
+        return _DEFAULT_FIRST.index(source.kind), -source.code
+
+    return sorted(sources, key=order)
 
 
 def parse_day(text: object) -> date | None:

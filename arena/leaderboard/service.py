@@ -49,7 +49,7 @@ from arena.leaderboard.selection import (
     bank_sources,
     board_sources,
     closed_labels,
-    default_source,
+    default_first,
     parse_day,
 )
 from arena.leaderboard.statistics import (
@@ -69,8 +69,8 @@ MANY_VOTES = 1000
 """The fewest votes of a board that EVERY_SECONDS is kept for; smaller boards are computed sooner."""
 RENEW_SECONDS = 1.0
 """The least seconds between two updates of a board that many visitors open at once."""
-CACHED_BOARDS = 64
-"""The most whole boards in memory."""
+CACHED_BOARDS = 128
+"""The most whole boards in memory: those of the overview, and others that people open."""
 CACHED_NARROWED = 32
 """The most boards of one family or of some days in memory; they never displace whole ones."""
 EVERYONE = CountSettings()
@@ -139,6 +139,13 @@ class Leaderboard:
         """Finishes the computation in progress and starts no other."""
         self._executor.shutdown(cancel_futures=True)
 
+    def sources(self, most: int) -> list[str]:
+        """Returns the labels of up to this many sources, the default one first."""
+        cast = self._votes.read().votes
+        with self._database.read() as connection:
+            sources = board_sources(connection, cast)
+        return [source.label for source in default_first(sources)[:most]]
+
     def choose(
         self,
         source: object,
@@ -169,7 +176,7 @@ class Leaderboard:
             if not sources:
                 return None
             with_label = [candidate for candidate in sources if candidate.label == source]
-            chosen = with_label[0] if with_label else default_source(sources)
+            chosen = with_label[0] if with_label else default_first(sources)[0]
             is_imported = chosen.kind == "imported"
             board_voters = None if is_imported else self._board_voters(connection, votes)
         whole = BoardKey(

@@ -6,7 +6,6 @@ identifies the visitor; a battle's token alone opens nothing.
 
 import asyncio
 import random
-import unicodedata
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -29,6 +28,7 @@ from arena.live.models import LiveModels, can_replace, fitting_pairs
 from arena.live.queue import ElsewhereError, GenerationQueue, GenerationTask, LiveBudget, LiveError
 from arena.live.store import Exchange, LiveBattle, LiveStore, Opening, TurnAnswers
 from arena.live.streaming import SideBySide, sides
+from arena.markdown import visible_text
 from arena.types import SIDES, VLM, Conversation, Item, ModelError, Names, Secret, Side, Turn
 
 MOST_TEXT = 8_000
@@ -408,22 +408,17 @@ class LiveSessions:
 
 def checked_text(text: str) -> str:
     """Returns a visitor's text, stripped. Raises LiveError for an empty, too long or unprintable one."""
-    if not any(map(_is_visible, text)):
-        raise LiveError("Write an instruction first: what should the models do?")
     if len(text) > MOST_TEXT:
         raise LiveError(
             "The text has {:,} characters, and the limit is {:,}. Shorten it.",
             len(text),
             MOST_TEXT,
         )
+    if not visible_text(text).strip():
+        raise LiveError("Write an instruction first: what should the models do?")
     if any(map(_is_unprintable, text)):
         raise LiveError("The text has invisible characters. Write it without them.")
     return text.strip()
-
-
-def _is_visible(character: str) -> bool:
-    is_format = unicodedata.category(character) == "Cf"  # such as a blank without a width
-    return not character.isspace() and not is_format
 
 
 def _is_unprintable(character: str) -> bool:

@@ -353,14 +353,11 @@ def _vote_notices(
     unknown_voters = 0 if _is_judged(battles) else battles.voter.count(None)
     if unknown_voters == len(battles):  # Another notice says so.
         unknown_voters = 0
-    unknown_items = 0
-    if cluster == "picture":
-        unknown_items = _picture_names(battles).count(None)
-    elif cluster in ("item", "tuple"):
-        unknown_items = battles.item.count(None)
-    single_votes = 0
+    items = _picture_names(battles) if cluster == "picture" else battles.item
+    unknown_items = items.count(None) if cluster in ("picture", "item", "tuple") else 0
+    lone_votes = 0
     if cluster == "vote" and settings.cluster != "none":
-        single_votes = len(battles)
+        lone_votes = len(battles)
     counted = "counted as half for each side" if settings.both_bad == "half" else "left out"
     counts = {
         "votes that compare a model with itself, left out": self_votes,
@@ -370,10 +367,13 @@ def _vote_notices(
         ),
         f'votes for "both bad", {counted}': battles.winner.count("both_bad"),
         "votes cast with the model names visible": battles.blind.count(False),
-        "votes without a voter, treated as one voter's": unknown_voters,
-        "votes without an item, each treated as independent": unknown_items,
-        "votes without items, each treated as its own item (intervals are too narrow if items repeat)": single_votes,
     }
+    if settings.method != "elo":  # Elo alone has no intervals.
+        counts |= {
+            "votes without a voter, treated as one voter's": unknown_voters,
+            "votes without an item, each treated as independent": unknown_items,
+            "votes without items, each treated as its own item (intervals are too narrow if items repeat)": lone_votes,
+        }
     return [f"{text}: {count:,}" for text, count in counts.items() if count]
 
 

@@ -41,6 +41,7 @@ from arena.items.store import ItemBank
 from arena.leaderboard.board import Board
 from arena.leaderboard.board_sheet import board_sheet
 from arena.leaderboard.chart import board_chart
+from arena.leaderboard.overview import Overview
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.service import Leaderboard
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
@@ -308,6 +309,17 @@ def test_kinds_of_votes_that_no_board_may_mix_are_refused_and_nothing_is_stored(
 
 
 # Boards
+
+
+def test_many_imports_leave_the_banks_board_in_the_overview(
+    bank, imports, leaderboard, monkeypatch
+):
+    plant(bank, [Planted(1, "m1", "m2")])
+    for name in ("first", "second"):
+        imports.add(battles(20), ImportRequest(name))
+    monkeypatch.setattr("arena.leaderboard.overview.MOST_SOURCES", 2)
+    listed = {entry.source for entry in Overview(leaderboard).entries()}
+    assert listed == {"test", "second (imported)"}
 
 
 @pytest.mark.locks_or_dialect

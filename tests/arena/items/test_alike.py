@@ -114,3 +114,19 @@ def test_the_vote_table_learns_of_a_picture_that_an_item_lacked(database):
     ingest.add_items("test", "folder", [replace(late, images=(picture,))])
     plant(database, [Planted(2, "m1", "m2")])
     assert values(table.read().votes, "picture").tolist() == [1, 3, 1]
+
+
+def test_the_vote_table_knows_the_picture_of_an_item_that_lacked_one(database):
+    """The second item gets a picture of its own after the table has read it; a new item is on the same one."""
+    ingest = Ingest(database)
+    url = "https://h/2.png"
+    late = item("Why?", url)
+    ingest.add_items("test", "folder", [item("How many?", "a", "1" * 64), late])
+    table = VoteTable(database)
+    plant(database, [Planted(1, "m1", "m2")])
+    assert values(table.read().votes, "picture").tolist() == [1]
+    picture = ImageDraft(url, "2.png", url=url, sha256="2" * 64, suffix="png")
+    ingest.add_items("test", "folder", [replace(late, images=(picture,))])
+    ingest.add_items("test", "folder", [item("Who?", "c", "2" * 64)])
+    plant(database, [Planted(3, "m1", "m2")])
+    assert values(table.read().votes, "picture").tolist() == [1, 2]

@@ -32,7 +32,7 @@ from arena.items.ingest import Ingest
 from arena.leaderboard import chart
 from arena.leaderboard.board import Board
 from arena.leaderboard.chart import MOST_BARS, board_chart, chart_png
-from arena.leaderboard.headline import headline
+from arena.leaderboard.headline import headline, needs_in_words
 from arena.leaderboard.service import Leaderboard
 from arena.markdown import visible_name
 from tests.support.planting import Planted, plant
@@ -135,7 +135,19 @@ def test_a_retired_model_gathers_no_votes(sqlite):
     wins = {**contest(90, 10, 50, 50, 90, 10), ("new", "one"): 9, ("two", "new"): 9}
     board = board_of(sqlite, wins, ("one", "two", "three", "new"))
     lines = tuple(line._replace(retired=line.model == "new") for line in board.standings)
-    assert "gathering" not in headline(replace(board, groups=(lines,)))
+    board = replace(board, groups=(lines,))
+    assert "gathering" not in headline(board)
+    texts = [mark.text for mark in board_chart(board).marks if mark.kind == "text"]
+    assert "Still gathering votes" not in texts and not any("more votes" in text for text in texts)
+    assert needs_in_words(lines[-1]) == ""
+
+
+def test_a_retired_model_adds_no_votes_to_those_that_rank_the_others(sqlite):
+    board = board_of(sqlite, {("one", "two"): 6, ("two", "new"): 4}, ("one", "two", "new"))
+    few = headline(board)
+    lines = tuple(line._replace(retired=line.model == "new") for line in board.standings)
+    assert "10 of about 45" in few
+    assert "10 of about 32" in headline(replace(board, groups=(lines,)))
 
 
 def test_who_never_lost_is_not_said_to_need_votes(sqlite):

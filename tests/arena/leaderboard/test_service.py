@@ -25,6 +25,7 @@ from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard import service as leaderboard_service
 from arena.leaderboard.board import Board, BoardKey, Counts, Entrant, Standing, board
+from arena.leaderboard.overview import MOST_SOURCES
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import MANY_VOTES, Leaderboard
@@ -493,6 +494,11 @@ def test_the_longest_unused_board_is_dropped(poll, kept, monkeypatch):
     kept.board(BoardKey(99, False), PATIENCE)
     assert kept.board(SINGLE) is not first
     assert plain(kept.board(SINGLE)) == plain(first)
+
+
+def test_all_boards_of_the_overview_stay_in_memory():
+    """With one picture and with several; else each reading of it would count all of them anew."""
+    assert leaderboard_service.CACHED_BOARDS > 2 * MOST_SOURCES
 
 
 # What is found out beside the requests

@@ -6,7 +6,10 @@ from arena.live.queue import LiveError
 from arena.live.sessions import checked_text
 
 
-@pytest.mark.parametrize("text", ["", " \n", "\u200b", "\u2060 \ufeff", "\u00a0\u3000"])
+@pytest.mark.parametrize(
+    "text",
+    ["", " \n", "\u200b", "\u2060 \ufeff", "\u00a0\u3000", "\u3164", "\u2800\u115f", "\u034f"],
+)
 def test_a_text_that_nobody_sees_is_empty(text):
     with pytest.raises(LiveError, match="Write an instruction first"):
         checked_text(text)

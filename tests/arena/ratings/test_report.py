@@ -80,6 +80,14 @@ def test_what_only_the_prior_rates_is_not_spoken_of_where_elo_alone_is_asked():
     assert not any(told in text for text in report(unbeaten, method="elo").notices)
 
 
+def test_what_intervals_take_for_independent_is_not_spoken_of_where_elo_alone_is_asked():
+    some_known = votes(WON)
+    some_known[0] = some_known[0]._replace(item="i", voter="v")
+    for cast in (votes(WON), some_known):
+        assert any("treated as" in text for text in report(cast).notices)
+        assert not any("treated as" in text for text in report(cast, method="elo").notices)
+
+
 def test_pictures_are_clusters_where_items_are_unknown():
     cast = [vote._replace(picture=f"p{place % 6}") for place, vote in enumerate(votes(WON))]
     found = report(cast)
