@@ -146,9 +146,10 @@ def standing_sentence(line: Standing, only: str = "") -> str:
     """Returns a model's rank and rating in one sentence. `only`: the words of `voters_caveat`."""
     votes = t("board.votes", count=line.votes)
     if line.rank is None or line.rating is None:
-        return t(
-            "heads.gathering", needed=needs_in_words(line) or t("heads.no_rating"), votes=votes
-        )
+        if line.retired:
+            return t("heads.retired", votes=votes)
+        needed = needs_in_words(line) or t("heads.no_rating")
+        return t("heads.gathering", needed=needed, votes=votes)
     rank = line.rank
     rating = line.rating
     place = f"{rank.value:.0f}"

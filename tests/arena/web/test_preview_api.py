@@ -20,7 +20,7 @@ from arena.items.store import ItemBank
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
 from arena.web import preview_api
-from arena.web.heads import Heads, _beginning
+from arena.web.heads import Heads, _beginning, standing_sentence
 from arena.web.preview_api import Previews
 from tests.support.planting import Planted, let_pass, plant
 from tests.support.servers import drafts
@@ -120,6 +120,11 @@ def test_a_model_with_few_votes_has_no_rank_in_its_preview(database, leaderboard
     assert previews.picture("model/m1.png") == b"png"
     assert said[-1][1].startswith("Still gathering votes: needs ") and said[-1][1].endswith(
         "after 2 votes."
+    )
+    board = leaderboard.board(leaderboard.choose("", "single").key)
+    line = next(line for line in board.standings if line.model == "m1")
+    assert (
+        standing_sentence(line._replace(retired=True)) == "Retired after 2 votes, without a rank."
     )
 
 
