@@ -30,7 +30,7 @@ COMMANDS = {
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Runs one command; returns 2, after one line on stderr, if it fails."""
+    """Runs one command; returns its exit code. A failed one has printed why on stderr, and returns 2."""
     return LazyGroup("python -m arena", "The arena's command line.", COMMANDS).run(words)
 
 

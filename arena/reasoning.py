@@ -32,8 +32,9 @@ class WrappedAnswer(NamedTuple):
     """The tag, as in "<answer>", or "\\boxed"."""
     text: str
     start: int
-    """Where the wrapper starts in the text around it; `end`: where it ends."""
+    """Where the wrapper starts in the text around it."""
     end: int
+    """Where the wrapper ends there."""
 
 
 class MarkFormat(NamedTuple):
@@ -51,7 +52,7 @@ class MarkFormat(NamedTuple):
     must_close: bool = False
     """Whether a lone opening is ignored; otherwise all text behind it is reasoning without an end."""
     is_thinking: bool = False
-    """Whether it holds thinking although prompts never hold its opening."""
+    """Whether it holds thinking, for a format where `opens_in_prompt` and `must_close` don't already say so."""
 
     @property
     def is_folded(self) -> bool:
@@ -92,6 +93,7 @@ _THOUGHT = "(?:think|thought|reason|思考|推理)"
 _THINKING = "(?:think(?:ing)?|thoughts?)"
 _NAME = rf"[\w:.-]{{0,20}}?{_THOUGHT}[\w:.-]{{0,20}}"
 """Name of any mark of thinking, also of models that are not listed yet."""
+# `_LESS` and `_MORE`, with ‹ and › too, and the first with a bar and blanks behind it, as in <| think.
 _ANGLE = r"(?:<|&lt;|\\u003c|%3c|‹)\s?\|?\s?"
 _END_ANGLE = r"\\?(?:>|&gt;|\\u003e|%3e|›)"
 
@@ -125,7 +127,7 @@ FORMATS: Sequence[MarkFormat] = (
         r"<\|im_start\|>\s?think(?:ing)?\b",
         r"<\|im_end\|>",
         "s1 (arXiv 2501.19393)",
-        False,
+        opens_in_prompt=False,
         is_thinking=True,
     ),
     MarkFormat(
@@ -133,10 +135,19 @@ FORMATS: Sequence[MarkFormat] = (
         r"<\|channel\|>\s?(?:analysis|commentary)\b[^<>]{0,80}(?:<\|constrain\|>[^<>]{0,20})?<\|message\|>",
         r"<\|(?:end|call)\|>",
         "gpt-oss (OpenAI's harmony response format)",
-        False,
+        opens_in_prompt=False,
         is_thinking=True,
     ),
-    MarkFormat("```thinking", rf"(?:```|~~~){_THOUGHT}\w{{0,8}}[ \t]*+\n", r"```|~~~", "pages of chats", False),
+    MarkFormat(
+        "```thinking",
+        rf"(?:```|~~~){_THOUGHT}\w{{0,8}}[ \t]*+\n",
+        r"```|~~~",
+        "pages of chats",
+        opens_in_prompt=False,
+    ),
+    # An opening name doesn't begin with "no" (<no_think>) and has no "end" or "stop" in it. A closing name has a slash
+    # before it (</my_think>), begins with "end" or "stop" (<end_of_thought>), or ends with one (<think_end>): a
+    # lookbehind has one length, so "top" stands for "stop".
     MarkFormat(
         "a mark of thinking",
         rf"{_ANGLE}(?!no|[\w:.]{{0,20}}(?:end|stop)){_NAME}(?<!end)(?<!stop)(?:\s[^<>&]{{0,80}})?\|?\s?{_END_ANGLE}",
@@ -320,7 +331,8 @@ def _between_marks(text: str) -> Answer | None:
     remaining = unpaired.text
     cuts = [*unpaired.names]
     if not remaining.strip():
-        # some models close their reasoning only after the answer
+        # All text was between marks. Some models close their reasoning only after the answer, as in
+        # "<think>It is red. <answer>B</answer></think>".
         last_closing = _last(CLOSINGS, text)
         if last_closing:
             remaining = _closed_answer(text, last_closing.start())
@@ -380,7 +392,7 @@ def _last_lone_closing(text: str) -> re.Match[str] | None:
 
 
 def _closed_answer(text: str, end: int) -> str:
-    """Returns the `<answer>` at the end of reasoning before this place, which some models forget to close; or ""."""
+    """Returns the `<answer>...</answer>` that ends the text before this place, with its tags; "" if there is none."""
     reasoning = text[:end]
     tag = _last(_ANSWER_TAG, reasoning)
     if tag is None:
@@ -390,7 +402,7 @@ def _closed_answer(text: str, end: int) -> str:
 
 
 def _answer_in_endless(text: str, start: int) -> str:
-    """Returns the answer in reasoning without an end that starts here: in a tag, or behind a bracket; or ""."""
+    """Returns the answer in reasoning that starts here and has no end: in a tag, or from `[answer]` on; "" if none."""
     closed_answer = _closed_answer(text, len(text))
     if closed_answer:
         return closed_answer
@@ -424,7 +436,7 @@ def _plain_thinking(text: str) -> Answer | None:
 
 
 def _endless_object(text: str) -> Answer | None:
-    """Removes a JSON object with reasoning alone, whose answer was cut off."""
+    """Removes a JSON object that has only keys of reasoning, since its answer was cut off."""
     if not _JSON_THINKING.match(text):
         return None
     if all(_THINKING_KEY.search(key[1]) for key in _JSON_KEY.finditer(text)):
@@ -433,7 +445,7 @@ def _endless_object(text: str) -> Answer | None:
 
 
 def _react_answer(text: str) -> Answer | None:
-    """Returns the answer of ReAct's last action."""
+    """Returns the answer of ReAct's last action; an empty one, without an end, if no action has an answer."""
     action = _last(_FINISH, text) if "Action" in text else None
     answer = (action[1] or action[2]) if action else ""
     if answer.strip():

@@ -99,7 +99,7 @@ class Failure(EventValue):
 
 
 class Verification(EventValue):
-    """A verifier's verdict on an answer. Choosing another option than the key counts as a fault in the question."""
+    """A verifier's verdict on an answer. Another option than the right one counts as a fault in the question."""
 
     said: Judged
     chosen: str = ""
@@ -116,7 +116,7 @@ class Pass(EventValue):
 
 
 class Reject(EventValue):
-    """The end of a draft, even of an accepted one, by an operator or a file, as for a licence that was withdrawn."""
+    """The end of a draft, which an operator or a file gives: even of an accepted one, if a licence was withdrawn."""
 
     fault: Fault
     note: str = ""
@@ -150,7 +150,7 @@ VALUES: Mapping[EventKind, type[AnyValue]] = {
     "reject": Reject,
     "check": Check,
 }
-KIND_OF: Mapping[type[AnyValue], EventKind] = {kind: name for name, kind in VALUES.items()}
+KIND_OF: Mapping[type[AnyValue], EventKind] = {record: kind for kind, record in VALUES.items()}
 
 
 class DraftEvent(NamedTuple):

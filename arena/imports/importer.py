@@ -29,14 +29,15 @@ from arena.imports.tables import (
     IMPORTED_VOTE,
     IMPORTED_VOTER,
 )
+from arena.io.strict_json import storable
 from arena.items.store import BANK_VERSION, FAMILY, ITEM, MODEL, SOURCE
 
 PORTION = 1000
 """The rows in one transaction."""
 _MOST_JUDGES = 4
 """Most judges that a message names."""
-_JUDGED_AND_NOT = "a judge's and people's"
-_DEMO_AND_NOT = "those on demo items and others"
+_JUDGED_AND_OTHERS = "a judge's and people's"
+_DEMO_AND_OTHERS = "those on demo items and others"
 _LONGEST_NAME = 200
 """Most characters of a source's name."""
 
@@ -122,16 +123,16 @@ def _source_id(connection: Connection, battles: Battles, order: ImportRequest) -
     Raises ImportedVotesError.
     """
     are_judged = {order.judge if judge is None else judge for judge in battles.judge}
-    judge = _only_kind(are_judged, _JUDGED_AND_NOT, order)
+    judge = _same_for_all(are_judged, _JUDGED_AND_OTHERS, order)
     judges = set(battles.voter) if judge else set()
-    demo = _only_kind(_are_on_demo_items(connection, battles.item), _DEMO_AND_NOT, order)
+    demo = _same_for_all(_are_on_demo_items(connection, battles.item), _DEMO_AND_OTHERS, order)
     _check_request(connection, order, judge=judge, demo=demo)
     stored = connection.execute(
         select(IMPORTED_SOURCE).where(IMPORTED_SOURCE.c.name == order.source)
     ).one_or_none()
     if stored is not None:
-        _only_kind({judge, stored.judge}, _JUDGED_AND_NOT, order)
-        _only_kind({demo, stored.demo}, _DEMO_AND_NOT, order)
+        _same_for_all({judge, stored.judge}, _JUDGED_AND_OTHERS, order)
+        _same_for_all({demo, stored.demo}, _DEMO_AND_OTHERS, order)
         if judge:
             judges |= _voters(connection, stored.id)
         _check_one_judge(judges)
@@ -149,14 +150,14 @@ def _source_id(connection: Connection, battles: Battles, order: ImportRequest) -
     return connection.execute(insert_source.returning(IMPORTED_SOURCE.c.id)).scalar_one()
 
 
-def _only_kind(kinds: Collection[bool], kinds_text: str, order: ImportRequest) -> bool:
-    """Returns the kind that all votes have. Raises ImportedVotesError for two kinds, which `kinds_text` names."""
-    if len(kinds) > 1:
+def _same_for_all(values: Collection[bool], kinds_text: str, order: ImportRequest) -> bool:
+    """Returns the value that all votes share. Raises ImportedVotesError for both; `kinds_text` names the two kinds."""
+    if len(values) > 1:
         raise ImportedVotesError(
             f"{order.source!r} would mix two kinds of votes, {kinds_text}, and a board can't. "
             "Import each kind from its own file, under its own --source."
         )
-    return next(iter(kinds))
+    return next(iter(values))
 
 
 def _check_one_judge(judges: Collection[str | None]) -> None:
@@ -195,7 +196,14 @@ def _are_on_demo_items(connection: Connection, items: Iterable[str | None]) -> s
 
 
 def _check_request(connection: Connection, order: ImportRequest, judge: bool, demo: bool) -> None:
-    """Raises ImportedVotesError for an empty, long or taken name, and for votes that never count beside live ones."""
+    """Raises ImportedVotesError for an empty, long or taken name, and for votes that never count beside live ones.
+
+    A name also has to be text that a database stores: that of a file may have bytes that are no text.
+    """
+    if storable(order.source) != order.source:
+        raise ImportedVotesError(
+            f"The name {order.source!r:.80} isn't readable text. Give another --source."
+        )
     taken = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.name == order.source))
     if taken or not order.source.strip() or len(order.source) > _LONGEST_NAME:
         problem = f"can't be used: it's empty, that of a source of items, or over {_LONGEST_NAME} characters"
@@ -233,13 +241,13 @@ def _drafts(
     """
     remaining_times = iter(times)
     repeats: Counter[str] = Counter()
-    # A row whose vote is left out may count in a later import. Its digest must be the same then, so it is made as for
-    # the file's votes.
-    has_identified = any(map(_is_identified, battles.votes()))
+    # A row whose vote is left out may count in a later import of the file, with other settings, and its digest must be
+    # the same then. Whether that vote is identified isn't known here, so it is taken to be like the file's others.
+    are_others_identified = any(map(_is_identified, battles.votes()))
     for row, vote in battles.lines():
         origin = _origin(battles, row)
         parts = [origin.format, origin.text]
-        is_identified = has_identified if vote is None else _is_identified(vote)
+        is_identified = are_others_identified if vote is None else _is_identified(vote)
         if not is_identified:
             parts.append(file_digest)
         digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
@@ -379,6 +387,10 @@ class _RowWriter:
             # for a tie, the model on side A is stored as the winner
             winner = vote.model_b if vote.winner == "b" else vote.model_a
             loser = vote.model_a if vote.winner == "b" else vote.model_b
+            # What the file doesn't say stays unknown (None), unless the import says that it is a judge's.
+            judge = vote.judge
+            if judge is None and self._order.judge:
+                judge = True
             rows.append(
                 {
                     "id": row_id,
@@ -391,7 +403,7 @@ class _RowWriter:
                     "voter_id": voters[vote.voter],
                     "voted_at": voted_at,
                     "family_id": families[vote.category],
-                    "judge": True if vote.judge is None and self._order.judge else vote.judge,
+                    "judge": judge,
                     **{name: getattr(vote, name) for name in FILE_COLUMNS},
                 }
             )

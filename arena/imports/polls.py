@@ -71,7 +71,7 @@ class Polls:
 
 
 def _named_verdicts(poll: Poll, verdicts: Iterable[Verdict], source: str) -> Iterator[Verdict]:
-    """Yields the verdicts on a poll's contests; the judge's name gets that of the verdicts' source."""
+    """Yields the verdicts on a poll's contests, with their source behind the judge's name: "gpt-4o (mine)"."""
     for verdict in verdicts:
         if contest_of(verdict.item, verdict.model_a, verdict.model_b) in poll.choices:
             yield verdict._replace(judge=f"{verdict.judge} ({source})")

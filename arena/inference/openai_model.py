@@ -134,11 +134,13 @@ class _Answer(Call):
         """The number of pieces with text."""
         self.characters = 0
         """The length of its text and refusal."""
+        self.thinking_characters = 0
         self.finish = ""
         """The finish reason; "" before the end."""
         self.ended_without_text = False
-        """Whether the last event was an end without text. An end with text may not be the last: some servers name an
-        end in every event.
+        """Whether the last choice had a finish reason and no text, so that only token counts can follow.
+
+        After a finish reason beside text, more text may come: some servers give one in every event.
         """
         self.tokens: Tokens | None = None
         """The tokens so far, by the server's own count."""
@@ -146,7 +148,6 @@ class _Answer(Call):
         self._thinking = _Channel(endpoint)
         self._refusal = _Channel(endpoint)
         self._texts: list[str] = []
-        self._thinking_characters = 0
         self._refusals: list[str] = []
         self._has_calls = False
 
@@ -187,8 +188,8 @@ class _Answer(Call):
         if message.refusal:
             self._refusals.append(self._refusal.take(message.refusal))
         if message.thinking:
-            self._thinking_characters += len(message.thinking)
-            is_short = self._thinking_characters <= MOST_CHARACTERS
+            self.thinking_characters += len(message.thinking)
+            is_short = self.thinking_characters <= MOST_CHARACTERS
             if is_short and (thought := self._thinking.take(message.thinking)):
                 yield Thought(thought)
         if text := self._text.take(message.text):
@@ -196,7 +197,10 @@ class _Answer(Call):
             yield text
 
     def last_pieces(self) -> Iterator[str]:
-        """Yields the last text. Raises ModelError if the answer is not whole, or empty."""
+        """Yields the last text and thinking; if the answer has no text, its refusal.
+
+        Raises ModelError if the answer is not whole, or if there is neither.
+        """
         if ending(self.finish) == "filtered":
             raise ModelError("refused", "the server's content filter stopped the answer")
         if not self.is_whole:
@@ -218,7 +222,7 @@ class _Answer(Call):
         yield refusal
 
     def _why_blank(self, text: str) -> str:
-        has_thinking = self._thinking_characters or split_thinking(text).thinking
+        has_thinking = self.thinking_characters or split_thinking(text).thinking
         if has_thinking and self.is_cut:
             return "there is no answer: all its tokens went into thinking. Raise max_tokens"
         if has_thinking:
@@ -337,8 +341,10 @@ class ApiVLM:
                         for piece in answer.take(event):
                             yield piece
             except Trouble:
-                if not (answer.pieces and answer.has_named_end):
-                    raise  # A failure after the end only concerns the token counts.
+                # After the end of an answer with words, a failure only concerns the token counts.
+                has_words = answer.characters > 0
+                if not has_words or not answer.has_named_end:
+                    raise
             for piece in answer.last_pieces():
                 yield piece
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
@@ -347,13 +353,18 @@ class ApiVLM:
     async def _next_event(
         self, events: AsyncGenerator[Mapping[str, Any], None], deadline: float, answer: _Answer
     ) -> Mapping[str, Any] | None:
-        """Returns the next event, None after the last; a server that only keeps the connection open is slow."""
+        """Returns the next event, None after the last.
+
+        A server that only keeps the connection open is slow; after an answer's end, its silence ends the stream.
+        """
         patience = _COUNT_SECONDS if answer.ended_without_text else self.card.timeout
         patience_end = asyncio.get_running_loop().time() + patience
         try:
             async with asyncio.timeout_at(min(deadline, patience_end)):
                 return await anext(events, None)
         except TimeoutError as error:
+            if answer.ended_without_text:
+                return None
             # ten: WHOLE_ANSWER_TIMEOUTS in a word
             limit = f"{self.card.timeout:g} seconds, or didn't finish within ten times that"
             raise Trouble("slow", f"the server was silent for {limit}") from error
@@ -389,9 +400,10 @@ class ApiVLM:
             tokens = Tokens(most_usage(self.card, turns, settings).prompt, 0)
         completion = tokens.completion
         if answer.tokens is None or not answer.finish:
-            # Servers count before the end too, or not at all. A piece has at least one token, and a token has about 4
-            # characters.
-            completion = max(completion, answer.pieces, answer.characters // 4)
+            # The server counted nothing, or only what came before this count. A piece has at least one token, and a
+            # token has about 4 characters.
+            characters = answer.characters + answer.thinking_characters
+            completion = max(completion, answer.pieces, characters // 4)
         spent = cost(self.card.price, tokens.prompt, completion)
         return Usage(tokens.prompt, completion, spent, answer.is_cut)
 

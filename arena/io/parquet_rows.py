@@ -23,10 +23,10 @@ class ParquetError(ValueError):
 
 
 def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields each row's number, from 1, and its cells, without skipped columns, pictures and cells with bytes that are
-    no text.
+    """Yields each row's number, from 1, and its cells by column.
 
-    `order` is that of `bounded_reader.py`, whose function `digest` is a member. Raises ParquetError.
+    Skipped columns, pictures, and cells with bytes that are no text are left out. `order` has the keys that
+    `bounded_reader.py` describes: limits, columns, and its function `digest`. Raises ParquetError.
     """
     try:
         with pyarrow.parquet.ParquetFile(sys.stdin.buffer) as file:
@@ -34,12 +34,12 @@ def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
             columns = _included_columns(file, order)
             number = 0
             for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
-                for row in batch.to_pylist():
+                for row in _in_microseconds(batch).to_pylist():
                     number += 1
                     yield number, _cells(row, number, order)
+    except ParquetError:
+        raise
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
-        if isinstance(error, ParquetError):
-            raise
         raise ParquetError(
             "This isn't readable Parquet, or it's too large. Export it again, or as .jsonl."
         ) from error
@@ -91,8 +91,25 @@ def _is_long(metadata: Any, name: str) -> bool:
     return size > _MOST_DIGESTED
 
 
+def _in_microseconds(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
+    """Returns a batch whose columns of times have no nanoseconds, which Python's times don't have."""
+    if not batch.num_columns:
+        return batch  # only its number of rows counts
+    columns = []
+    for column in batch.columns:
+        kind = column.type
+        if pyarrow.types.is_timestamp(kind) and kind.unit == "ns":
+            column = column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
+        elif pyarrow.types.is_time64(kind) and kind.unit == "ns":
+            column = column.cast(pyarrow.time64("us"), safe=False)
+        elif pyarrow.types.is_duration(kind) and kind.unit == "ns":
+            column = column.cast(pyarrow.duration("us"), safe=False)
+        columns.append(column)
+    return pyarrow.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
 def _has_pictures(field: Any) -> bool:
-    """Returns whether a column holds pictures as `datasets` writes them: bytes with a path, alone or in a list."""
+    """Returns whether a column holds records with `bytes`, alone or in a list: `datasets` writes pictures so."""
     kind = field.type
     while hasattr(kind, "value_type"):
         kind = kind.value_type

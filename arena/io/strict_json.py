@@ -23,9 +23,9 @@ class FileLimits:
     bytes: int | None
     rows: int | None
     cell: int = 1_000_000
-    """Characters in one cell or JSON string; cells of one line in a skipped column have the limit `line`."""
+    """Characters in one cell or JSON string. A cell of a skipped column may be longer if it is on one line."""
     line: int = 64_000_000
-    """Bytes in one line, and characters in one such cell."""
+    """Bytes in one line, and so in a cell of a skipped column that is on one line."""
     columns: int = 1_000
     values: int | None = None
     """Cells in all, or commas and opening brackets of JSON; in memory, some take thirty times their bytes."""
@@ -89,7 +89,9 @@ def row_errors(
 
 
 def parse_json(text: str, limits: FileLimits = PAGE) -> JSON:
-    """Returns the value of a JSON text, such as a cell that holds a list. Raises RowsError with its line in the text.
+    """Returns the value of a JSON text, such as a cell that holds a list.
+
+    Raises RowsError, with its line in the text unless a string is at fault.
 
     Stricter than RFC 8259: unique keys, finite numbers, 64-bit integers, strings without NUL and lone surrogates,
     brackets at most `limits.depth` deep.
@@ -140,7 +142,7 @@ _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _BRACKET = re.compile(rf'[^"\[\]{{}}]*+(?:{_STRING}[^"\[\]{{}}]*+)*+([\[\]{{}}])', re.DOTALL)
 """The text up to a bracket outside of strings; group 1: the bracket."""
 _TOKEN = re.compile(rf'({_STRING}|[\[\]{{}}]|[^\s",:\[\]{{}}]++)(\s*+:)?+')
-"""Group 1: a string, bracket, number or word; group 2: the colon after it, which makes it a key."""
+"""Group 1: a string, bracket, number or word; group 2: the colon after it, which makes a string a key."""
 
 
 def _parse_integer(literal: str) -> int:
@@ -273,9 +275,10 @@ def _opening_brackets(text: str) -> Iterator[_OpeningBracket]:
 
 
 def _raise_with_row(text: str) -> None:
-    """Raises the first error of a number or a key with its row, in a text well-formed up to there.
+    """Raises the first RowsError of a number or a key again, with its row.
 
-    The decoder's functions for them don't learn where they are, so the text is read again token by token.
+    The decoder calls `_parse_integer`, `_parse_real` and `_make_object`, but doesn't tell them where in the text they
+    are. So the text is read again token by token. It is well-formed up to that number or key, but maybe not from there.
     """
     open_brackets: list[dict[str, JSON]] = []
     """The members so far of each object that is open; a list's stay empty."""
@@ -285,7 +288,7 @@ def _raise_with_row(text: str) -> None:
                 open_brackets.append({})
             elif token[1] in "]}":
                 open_brackets.pop()
-            elif token[2]:
+            elif token[2] and token[1].startswith('"'):
                 _add_member(open_brackets[-1], json.loads(token[1]))
             else:
                 _DECODER.decode(token[1])

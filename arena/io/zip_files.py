@@ -28,12 +28,14 @@ _UNREADABLE = (
     RuntimeError,
     ValueError,
     OSError,
+    OverflowError,
 )
-"""Errors that a damaged zip raises; OSError is for a position before the start of the file."""
+"""Errors that a damaged zip raises; OSError is for a position before the start of the file, OverflowError for one that
+no file has."""
 
 
 class ZipFileError(ValueError):
-    """A zip is refused; the message says why, and what to do."""
+    """A zip is refused; the message says why, and what to do. It has no subject: the file's name comes before it."""
 
 
 def plain_name(path: str) -> str:
@@ -51,7 +53,7 @@ class _ShortReads(FileIO):
             place = self.tell()
             size = self.seek(0, SEEK_END) - place
             self.seek(place)
-        if size > _LARGEST_READ:
+        if size > _LARGEST_READ:  # only a list of many members is read at once in such a length
             raise ZipFileError(f"has more than {MOST_MEMBERS} files. Keep only those you need.")
         return super().read(size)
 

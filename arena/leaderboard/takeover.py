@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from arena.fraud.cohorts import FEWEST
+from arena.fraud.cohorts import FEWEST as FEWEST_IN_COHORT
 from arena.fraud.crowds import stands_out
 from arena.fraud.detectors import VoterChoices
 from arena.leaderboard.statistics import BoardVotes, Statistics, Takeover
-from arena.ratings.bradley_terry import bradley_terry, win_matrix
-from arena.ratings.fragility import fewest_new_voters
-from arena.ratings.votes import Outcome
+from arena.ratings.bradley_terry import Strengths, bradley_terry, win_matrix
+from arena.ratings.fragility import NewVoters, fewest_new_voters
+from arena.ratings.votes import Codes, Outcome
 
-EACH = 10
+VOTES_EACH = 10
 """Votes of a new voter."""
 _GROWTH = 0.01
 """The share that the votes must grow by before the number is computed anew."""
@@ -28,35 +28,59 @@ def takeover(
     if np.isnan(fit.ratings).all():
         return None
     leader = board_votes.codes[int(ranked[np.nanargmax(fit.ratings)])]
-    if before and before.leader == leader:
-        new_votes = abs(len(board_votes.votes) - before.votes)
-        if new_votes < _GROWTH * before.votes:
-            return before
-    fewest = fewest_new_voters(fit, EACH)
-    if fewest is None or EACH * fewest.voters > len(board_votes.votes):
+    votes = len(board_votes.votes)
+    if before and before.leader == leader and abs(votes - before.votes) < _GROWTH * before.votes:
+        return before
+    new_voters = fewest_new_voters(fit, VOTES_EACH)
+    if new_voters is None or VOTES_EACH * new_voters.voters > votes:
         return None
-    generator = np.random.default_rng(0)
-    votes = EACH * fewest.voters
-    a = generator.integers(0, len(ranked), votes)
-    b = (a + generator.integers(1, len(ranked), votes)) % len(ranked)
-    others_choose_a = generator.random(votes) < fit.chances[a, b]
-    has_rival = (a == fewest.rival) | (b == fewest.rival)
-    chose_a = np.where(has_rival, a == fewest.rival, others_choose_a)
+    is_cohort = new_voters.voters >= FEWEST_IN_COHORT
+    return Takeover(
+        leader=leader,
+        rival=board_votes.codes[int(ranked[new_voters.rival])],
+        voters=new_voters.voters,
+        is_noticed=is_cohort and _stand_out(new_voters, board_votes, fit, ranked),
+        votes=votes,
+    )
+
+
+def _stand_out(
+    new_voters: NewVoters, board_votes: BoardVotes, fit: Strengths, ranked: Codes
+) -> bool:
+    """Returns whether the new voters stand out among the board's own.
+
+    `ranked`: the place on the board of each model of `fit`.
+    """
     honest = board_votes.votes.take(np.flatnonzero(board_votes.votes.outcome != Outcome.TIE))
     assert honest.voters is not None
     honest_voter = np.unique(honest.voters, return_inverse=True)[1]
-    new_voter = int(honest_voter.max(initial=-1)) + 1 + np.arange(votes) // EACH
-    all_choices = VoterChoices(
-        a=np.concatenate([honest.a, ranked[a]]),
-        b=np.concatenate([honest.b, ranked[b]]),
-        chose_a=np.concatenate([honest.outcome == Outcome.A, chose_a]),
-        voter=np.concatenate([honest_voter, new_voter]),
+    first_new_voter = int(honest_voter.max(initial=-1)) + 1
+    new = _choices_of(new_voters, fit)
+    choices = VoterChoices(
+        a=np.concatenate([honest.a, ranked[new.a]]),
+        b=np.concatenate([honest.b, ranked[new.b]]),
+        chose_a=np.concatenate([honest.outcome == Outcome.A, new.chose_a]),
+        voter=np.concatenate([honest_voter, first_new_voter + new.voter]),
     )
-    return Takeover(
-        leader=leader,
-        rival=board_votes.codes[int(ranked[fewest.rival])],
-        voters=fewest.voters,
-        is_noticed=fewest.voters >= FEWEST
-        and stands_out(all_choices, len(board_votes.codes), int(ranked[fewest.rival])),
-        votes=len(board_votes.votes),
+    return stands_out(choices, len(board_votes.codes), int(ranked[new_voters.rival]))
+
+
+def _choices_of(new_voters: NewVoters, fit: Strengths) -> VoterChoices:
+    """Draws the choices of the new voters, with models by their places in `fit` and voters from 0.
+
+    A battle has two models drawn at random. They choose the rival if it is one of them, and otherwise as others do. The
+    seed is fixed, so that equal boards have equal takeovers.
+    """
+    generator = np.random.default_rng(0)
+    models = len(fit.ratings)
+    votes = VOTES_EACH * new_voters.voters
+    a = generator.integers(0, models, votes)
+    b = (a + generator.integers(1, models, votes)) % models  # any model but a
+    others_choose_a = generator.random(votes) < fit.chances[a, b]
+    has_rival = (a == new_voters.rival) | (b == new_voters.rival)
+    return VoterChoices(
+        a=a,
+        b=b,
+        chose_a=np.where(has_rival, a == new_voters.rival, others_choose_a),
+        voter=np.arange(votes) // VOTES_EACH,
     )

@@ -176,7 +176,6 @@ class ChangeLog:
             bump_counter(connection, _COPIES)
             number = counter(connection, _COPIES)
             read_at = now().isoformat(timespec="seconds")
-            lines: list[dict[str, Any]] = [{"copy": number, "schema": DIGEST, "at": read_at}]
             pictures: set[str] = set()
             voters: set[int] = set()
             changes: list[_Change] = []
@@ -188,11 +187,14 @@ class ChangeLog:
                 for column in _voter_columns(table):
                     voters.update(row[column] for row in stored.values() if row[column])
                 if name in _PICTURE_TABLES:
-                    pictures.update(*(_pictures(name, row) for row in stored.values()))
+                    for row in stored.values():
+                        pictures |= _pictures(name, row)
+            # A row is written with the keys of its voters, who are known only now.
             keys_of_voters = voter_keys(connection, voters)
-            for change in changes:
-                values = _to_json(change.table, change.row, keys_of_voters)
-                lines.append({"table": change.table.name, "key": change.key, "row": values})
+        lines: list[dict[str, Any]] = [{"copy": number, "schema": DIGEST, "at": read_at}]
+        for change in changes:
+            values = _to_json(change.table, change.row, keys_of_voters)
+            lines.append({"table": change.table.name, "key": change.key, "row": values})
         return Batch(
             number=number,
             day=read_at[:10],
@@ -211,7 +213,10 @@ class ChangeLog:
     def unpack(
         self, contents: Iterable[bytes], names: Iterable[str] = repeat("a file of the copy")
     ) -> BackupContents:
-        """Returns the last copied version of each row, from batches in any order. Raises ChangeLogError."""
+        """Returns the last copied version of each row, from batches in any order.
+
+        `names`: the files' names, for the error of one that can't be read. Raises ChangeLogError.
+        """
         header, lines = _merge(contents, names)
         unknown = sorted({name for name, _ in lines} - self._tables.keys())
         if unknown:
@@ -262,6 +267,7 @@ class ChangeLog:
 
     def _install_triggers(self, connection: Connection) -> Sequence[Table]:
         """Installs the triggers that record changes, and returns the tables that had none."""
+        take_turn(connection, OUTBOX)  # servers that start at once wait for one another
         names = set(connection.scalars(select(META.c.name)))
         new_tables = [
             table for table in self._tables.values() if f"noted {table.name}" not in names

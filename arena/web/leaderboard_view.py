@@ -18,7 +18,7 @@ from arena.leaderboard.headline import (
 )
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import TRUSTED, Statistics
-from arena.leaderboard.takeover import EACH
+from arena.leaderboard.takeover import VOTES_EACH
 from arena.locale import named, t, translated
 from arena.model_facts import ModelFacts
 from arena.ratings.bradley_terry import Status
@@ -200,7 +200,7 @@ def _takeover(board: Board) -> Iterator[str]:
     yield t(
         "board.takeover_noticed" if takeover.is_noticed else "board.takeover",
         count=takeover.voters,
-        each=EACH,
+        each=VOTES_EACH,
         rival=named(models[takeover.rival]),
     )
 

@@ -17,7 +17,7 @@ BATTLE_BYTES = 120_000
 """Most bytes of a battle's pictures before one is enlarged."""
 SINGLE_SIZES = "(max-width: 700px) 94vw, 36vw"
 SEVERAL_SIZES = "(max-width: 700px) 70vw, 36vw"
-"""The width on the page of a single picture, and of one of several, for `sizes` of `<img>`."""
+"""SINGLE_SIZES, SEVERAL_SIZES: the width on the page of one picture, and of each of several, for `sizes` of `<img>`."""
 LONG_RATIO = 2.5
 """The ratio of length to width from which a picture is long; `scene.js` has the same."""
 LONG_FROM_PIXELS = 1000
@@ -64,13 +64,14 @@ def _shown_picture(
     if image.sha256 is None:
         return ShownPicture(image.url or "", image.url or "", description)
     full_width, full_height = scaled.size(image.sha256) or (None, None)
-    smaller = [width for width in widths if full_width is None or width < full_width]
-    # The width of each file in pixels, by the width in its address, from the smallest.
-    pixels = {width: width for width in smaller}
-    if full_width is not None and len(smaller) < len(widths):
-        # The file in the next width is as wide as the picture itself: files are never enlarged.
-        next_width = widths[len(smaller)]
-        pixels[next_width] = full_width
+    pixels: dict[int, int] = {}
+    """The width of each file in pixels, by the width in its address, from the smallest."""
+    for width in sorted(widths):
+        if full_width is not None and full_width <= width:
+            # Files are never enlarged: this one is as wide as the picture, and wider ones would be equal to it.
+            pixels[width] = full_width
+            break
+        pixels[width] = width
     addresses = {width: f"/pictures/{width}/{image.sha256}.webp" for width in pixels}
     return ShownPicture(
         src=addresses[max(addresses)],

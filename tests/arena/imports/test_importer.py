@@ -633,3 +633,10 @@ def test_a_torn_or_empty_file_is_imported_with_a_report(bank, monkeypatch, tmp_p
     assert run("votes", "import", tmp_path / "conv.json") == 0
     assert "conv.json has no votes" in capsys.readouterr().out
     assert counted(bank) == [0, 0]
+
+
+def test_a_name_that_is_no_text_is_refused(database):
+    """So is a file's name in another encoding than the machine's."""
+    votes = votes_of(Vote("m", "n", "a"))
+    with pytest.raises(ImportedVotesError, match="isn't readable text"):
+        VoteImporter(database).add(votes, ImportRequest("caf\udce9"))

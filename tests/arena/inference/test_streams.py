@@ -399,3 +399,24 @@ def test_a_reason_is_bounded_and_holds_no_secret():
         body = json.dumps({"error": {"message": said}}).encode()
         why = hear(http(body, kind="application/json", status=400)).why
         assert len(why) < 400 and "abcdef" not in why
+
+
+def test_a_refusal_is_kept_when_its_server_stays_silent_or_breaks_behind_the_end(monkeypatch):
+    monkeypatch.setattr(openai_model, "_COUNT_SECONDS", 0.05)
+    refusal = delta(refusal=ANSWER)
+    silent = hear(http(refusal, STOP, ends=False))
+    assert (silent.error, silent.text) == (None, ANSWER)
+    broken = hear(http(refusal, STOP, ends=False) + b"x\r\n")
+    assert (broken.error, broken.text) == (None, ANSWER)
+
+
+def test_an_answer_without_words_has_its_reason_though_its_server_stays_silent(monkeypatch):
+    monkeypatch.setattr(openai_model, "_COUNT_SECONDS", 0.05)
+    heard = hear(http(delta(reasoning_content="I see red."), delta("length"), ends=False))
+    assert heard.error and heard.error.kind == "blank" and "Raise max_tokens" in heard.why
+
+
+def test_thinking_that_a_server_did_not_count_is_paid_for():
+    heard = hear(http(delta(reasoning_content="red " * 100), SAID, STOP))
+    assert heard.error is None
+    assert [usage.completion for usage in heard.usage] == [(400 + len(ANSWER)) // 4]

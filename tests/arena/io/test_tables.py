@@ -371,6 +371,23 @@ def test_bytes_of_parquet_that_are_no_text_are_left_out_at_any_depth(tmp_path, c
     assert values(read(tmp_path, "a.parquet", content)) == [{"a": 1, "c": ["text"]}]
 
 
+def test_nanoseconds_of_parquet_are_left_out_of_times(tmp_path):
+    nanoseconds = 86_399_000_000_001
+    table = pyarrow.table(
+        {
+            "at": pyarrow.array([nanoseconds, None], pyarrow.timestamp("ns", "UTC")),
+            "clock": pyarrow.array([nanoseconds, None], pyarrow.time64("ns")),
+            "took": pyarrow.array([nanoseconds, None], pyarrow.duration("ns")),
+        }
+    )
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(table, file)
+    assert values(read(tmp_path, "a.parquet", file.getvalue())) == [
+        {"at": "1970-01-01 23:59:59+00:00", "clock": "23:59:59", "took": "23:59:59"},
+        {"at": None, "clock": None, "took": None},
+    ]
+
+
 def test_a_map_of_parquet_is_read_like_a_list(tmp_path):
     kind = pyarrow.map_(pyarrow.string(), pyarrow.float64())
     scores = pyarrow.array([[("x", 0.5), ("y", float("nan"))]], kind)
@@ -720,3 +737,13 @@ def test_no_error_repeats_a_data_url(problem, told):
     assert str(error.at(column="image")) == f"a.csv, row 2, column 'image': {told}"
     named = str(error.at(column=f"data:image/png;base64,{DATA}"))
     assert named == f"a.csv, row 2, column 'a data URL of 5,022 characters': {told}"
+
+
+@pytest.mark.parametrize(
+    "text", ["NaN1:1a", "[NaN:-:", "\n[1e999:", '{"a": Infinity: 1}', "-Infinity:"]
+)
+def test_a_number_that_is_refused_before_what_is_no_json_is_a_fault_of_its_row(text):
+    """The decoder refuses the number before it reads what follows."""
+    with pytest.raises(RowsError, match="finite number") as error:
+        parse_json(text)
+    assert error.value.row == 1 + text.count("\n")

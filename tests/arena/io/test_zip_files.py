@@ -131,3 +131,20 @@ def check(folder: Path, seeds: range) -> int:
 
 def test_mutated_zips_give_sentences(tmp_path):
     assert check(tmp_path, range(300)) > 100
+
+
+@pytest.mark.parametrize("offset", [2**63 - 1, 2**63, 2**64 - 1])
+def test_a_file_beyond_any_place_is_refused(tmp_path, offset):
+    """The list of members says in 64 bits where each file begins."""
+    path = packed(tmp_path / "far.zip", {"a.csv": b"x"})
+    data = path.read_bytes()
+    entry_start = data.index(b"PK\x01\x02")
+    end_start = data.index(b"PK\x05\x06")
+    extra = struct.pack("<HHQ", 1, 8, offset)
+    entry = bytearray(data[entry_start:end_start])
+    entry[30:32] = struct.pack("<H", len(extra))
+    entry[42:46] = b"\xff" * 4
+    end = bytearray(data[end_start:])
+    end[12:16] = struct.pack("<L", len(entry) + len(extra))
+    path.write_bytes(data[:entry_start] + entry + extra + end)
+    assert refused(path) == "isn't a readable zip. Pack it again."

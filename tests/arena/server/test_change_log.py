@@ -1,5 +1,8 @@
 """The change log: transactions that overlap, as on PostgreSQL alone; what a batch reads; what a restore leaves."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 from sqlalchemy import Connection, insert, select
 
 from arena.battles.store import BattleStore
@@ -60,3 +63,19 @@ def test_a_restore_that_is_killed_when_it_is_stored_holds_no_money(database, ano
         assert connection.execute(select(BUDGET)).all() == [("total", 12, 0)]
     changed = restored.batch(10)
     assert changed and b'"spent":12' in changed.content, "the copy learns of it"
+
+
+def test_servers_that_start_at_once_install_the_triggers_once(postgresql):
+    database = Database(new_postgresql_database(postgresql))
+    first = ChangeLog(database)
+    second = ChangeLog(database)
+    with ThreadPoolExecutor() as pool:
+        with database.write() as connection:
+            first._install_triggers(connection)
+            opening = pool.submit(second.open)
+            time.sleep(0.3)  # until the second has read which triggers there are
+        opening.result(timeout=10)
+    with database.write() as connection:
+        spend(connection, "study s")
+    assert second.count_waiting() == 1
+    database.close()
