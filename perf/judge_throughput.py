@@ -47,13 +47,13 @@ CONCURRENCY = 32
 SAMPLE = 25
 """Calls of the sequential client."""
 RATIO_TARGET = 1.3
-"""Most time, over the ideal."""
+"""Most of the quotient wall time / ideal time."""
 MEMORY_TARGET = 100
 """MB."""
 CACHED_TARGET = 2.0
 """Seconds."""
 FAULTS = Faults(
-    0.3,
+    0.3,  # of the calls
     kinds=("429", "429 with Retry-After", "500", "503", "reset", "truncated", "hang"),
     hang=120.0,
 )

@@ -148,10 +148,11 @@ class JudgeStamp:
     @property
     def public(self) -> "JudgeStamp":
         """Stamp for files that anybody may read: an operator's own server has no address there."""
-        place = place_of(self.address) if self.address else ""
-        # A place is the address's host, or words for an own server, which aren't in the address.
-        is_public_address = place in self.address
-        return self if is_public_address else replace(self, address=place)
+        if not self.address:
+            return self
+        # The host of a public server, which is in its address. For an own server there are words instead.
+        place = place_of(self.address)
+        return self if place in self.address else replace(self, address=place)
 
     def with_versions(self, models: Iterable[str]) -> "JudgeStamp":
         """Stamp after the judging, with the names of the models that replied ("" for none)."""
@@ -299,7 +300,7 @@ class ScoreTable:
 Matrix: TypeAlias = NDArray[np.float64]
 """Shape (questions, runs); NaN where there is no score."""
 LEAST_MISSED = 0.5
-"""The least size of the two differences that `difference` adds, however small the observed ones are."""
+"""The least size of the two imagined differences in `difference`'s interval, however small the observed ones are."""
 
 
 def table(
@@ -359,8 +360,8 @@ def difference(
 ) -> ScoreLine:
     """Line of differences of two scores of each question; `largest` is the largest difference of all groups.
 
-    For the interval two differences are added, which chance may have hidden: one up and one down, as large as `largest`
-    and at least LEAST_MISSED, or the largest possible where nothing differs.
+    Few questions may by chance show no large difference. The interval is therefore that with two imagined questions
+    more, one up and one down by `largest` or LEAST_MISSED if that is larger, and by 1 if `largest` is 0.
     """
     column = np.array(values, dtype=np.float64).reshape(-1, 1)  # one run
     reach = max(largest, LEAST_MISSED) if largest else 1.0
@@ -488,7 +489,10 @@ def safe_name(text: str) -> str:
 
 
 def audit(report: Report) -> bytes:
-    """Lossless JSONL, in ASCII since replies may not fit into UTF-8: the report without its rows, then each row."""
+    """JSONL, in ASCII since replies may not fit into UTF-8: the report without its rows, then each row.
+
+    Nothing is lost but the address of an operator's own server.
+    """
     head = asdict(replace(report, rows=(), judge=report.judge.public))
     records = [head, *map(asdict, report.rows)]
     return "".join(json.dumps(record) + "\n" for record in records).encode("ascii")
@@ -510,7 +514,7 @@ def read_audit(path: Path) -> Report:
 
 
 def safe_csv(report: Report) -> bytes:
-    """Table with a line per question, safe in spreadsheets; the JSONL is lossless."""
+    """Table with a line per question, safe in spreadsheets; the JSONL has texts uncut."""
     rows = []
     columns = (
         "id",

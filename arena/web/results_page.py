@@ -63,7 +63,7 @@ class BoardParts(NamedTuple):
 
 @dataclass(frozen=True)
 class ResultsPages:
-    """The pages of all boards. The parts that show votes are made once for each state of a board."""
+    """The pages of all boards. The parts that show votes are made once for each state of a board and the bank."""
 
     leaderboard: Leaderboard
     overview: Overview
@@ -89,7 +89,9 @@ class ResultsPages:
             models=models.filtered.models if models.filtered else None,
         )
         cache_key = (
-            self._numbers.setdefault(board, next(self._next_number)),
+            self._number_of(board),
+            # The bank may be a moment behind the board, and the parts count its models.
+            self.items.bank().version,
             current_locale().language,
             choice.source,
             choice.votes,
@@ -118,6 +120,14 @@ class ResultsPages:
             (*COLUMNS, FACTS) if table.facts else COLUMNS,
             plots_html(query, address.plot, parts.picture),
         )
+
+    def _number_of(self, board: Board) -> int:
+        """Returns the number of a board in the cache's keys; a new board gets the next one."""
+        number = self._numbers.get(board)
+        if number is None:
+            # Another thread may have given it a number by now: the first one stays.
+            number = self._numbers.setdefault(board, next(self._next_number))
+        return number
 
     def closed(self, source: str) -> str:
         """Returns the HTML of a board that is closed while a campaign runs. `source`: "" if all boards are."""
@@ -193,16 +203,7 @@ def routes(
     turns = CapacityLimiter(AT_ONCE)
     open_page = partial(_open_page, boards, layout)
 
-    @router.api_route("/results", methods=methods)
-    @router.api_route("/results/{source:path}", methods=methods)
-    async def results(request: Request) -> Response:
-        return await to_thread.run_sync(open_page, board, request, limiter=turns)
-
-    @router.api_route("/model/{name:path}", methods=methods)
-    async def model(request: Request) -> Response:
-        return await to_thread.run_sync(open_page, model_page, request, limiter=turns)
-
-    def board(request: Request, address: ResultsAddress) -> Response:
+    def board_page(request: Request, address: ResultsAddress) -> Response:
         choice = address.choose(boards.overview)
         source = address.fields.get("source", "")
         head_address = Address(RESULTS, "board", source) if source else Address(RESULTS)
@@ -217,6 +218,15 @@ def routes(
         status = 200 if page.is_here else 404
         # The page shows answers only on items where the reader has voted.
         return layout.page(request, page_head, page.html, RESULTS, status=status, is_kept=False)
+
+    @router.api_route("/results", methods=methods)
+    @router.api_route("/results/{source:path}", methods=methods)
+    async def results(request: Request) -> Response:
+        return await to_thread.run_sync(open_page, board_page, request, limiter=turns)
+
+    @router.api_route("/model/{name:path}", methods=methods)
+    async def model(request: Request) -> Response:
+        return await to_thread.run_sync(open_page, model_page, request, limiter=turns)
 
     @router.api_route("/battle/{token}", methods=methods)
     def battle(request: Request, token: str) -> Response:

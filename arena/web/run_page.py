@@ -60,10 +60,10 @@ class RunPage:
     layout: PageLayout
 
     def show(self, request: Request) -> Response:
-        """Returns the page, once with the notice of the last act."""
+        """Returns the page, once with the notice of the last act; a page that fails leaves it for the next one."""
         notice = remembered_notice(request)
         response = self._page(request, notice)
-        if notice:
+        if notice and response.status_code == 200:
             forget_notice(response, request)
         return response
 
@@ -150,7 +150,7 @@ class RunPage:
         try:
             return make(operator)
         except _ERRORS as error:
-            status = 503 if isinstance(error, DatabaseError) else 422
+            status = 503 if isinstance(error, (DatabaseError, OSError)) else 422
             problem = str(error)
             notice = Notice(_section(sent), problem, is_problem=True, form=sent.place)
             return self._page(request, notice, sent._replace(problem=problem), status)

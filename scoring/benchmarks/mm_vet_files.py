@@ -15,10 +15,10 @@ _GRADE_FILE = re.compile(r"(.+?)(?:_[^_]+)?-grade-\d+runs?(?:_dev8)?")
 
 
 def authors_files(report: Report, ending: str = "") -> Mapping[str, bytes]:
-    """The three files of the authors' script, with its names, which may have an ending, and its columns.
+    """The three files of the authors' script, by name, with its columns. A missing score is null in the grades.
 
-    Unlike the script's, the names also say if the questions are not the published ones, or if the file is partial. A
-    missing score is null in the grades.
+    The names are the script's, with `ending` behind the number of runs. They also say if the questions are not the
+    published ones, or if the file is partial.
     """
     # Where most grades are unreadable, their zeros would pass for the model's.
     report = scored_only(report) if ungraded_note(report) else report
@@ -36,7 +36,10 @@ def authors_files(report: Report, ending: str = "") -> Mapping[str, bytes]:
 
 
 def model_stem(file: str) -> str:
-    """The start of an upload's download names; for the authors' `<model>_<judge>-grade-<runs>runs.json`, the model."""
+    """The start of the names of an upload's downloads: its own name without the suffix.
+
+    Of the authors' grades, `<model>_<judge>-grade-<runs>runs.json`, it is only the model.
+    """
     stem = file_stem(file)
     match = _GRADE_FILE.fullmatch(stem)
     return match[1] if match else stem

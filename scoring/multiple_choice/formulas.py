@@ -6,6 +6,8 @@
 import re
 from collections.abc import Mapping
 
+from scoring.multiple_choice.phrases import CJK
+
 _SIGNS: Mapping[str, str] = {
     "times": "×", "cdot": "·", "div": "÷", "pm": "±", "circ": "°", "degree": "°", "leq": "≤", "geq": "≥", "neq": "≠",
     "le": "≤", "ge": "≥", "ne": "≠", "approx": "≈", "infty": "∞", "cup": "∪", "cap": "∩", "land": "∧", "wedge": "∧",
@@ -71,19 +73,33 @@ OPERATION = (
 )
 """Words of a calculation before its operand."""
 _FUNCTIONS = re.compile(rf"(?<![a-z]){FUNCTION}(?![a-z])")
-_WORD = re.compile(r"[^\W\d_]{3,}")
+_WORD = re.compile(rf"[^\W\d_]{{3,}}|[{CJK}]")
+"""A word. Chinese, Japanese and Korean words may have a single character."""
 _SIGN = re.compile(r"[\\^_=+*/(){}|√∑∫∪∩∧∨¬≤≥<>]|\d[^\W\d]|[^\W\d]\d|\d,\s?-?\d|[α-ω]")
 _BEFORE_OPERAND = re.compile(
-    r"(?:[+*/×÷·^√±∑∫∏{\\_∪∩∧∨¬]\s?|[-)]|(?:[\d)}α-ω]|(?<![a-z])[j-z])\s-\s|\||[\d)}]\s?"
-    rf"|[\w)}}'’′]\(|(?<![a-z]){FUNCTION}\s?\(?|(?<![a-z])(?:{OPERATION})\s"
-    r"|\\[a-z]{2,12}\s?\(?)\Z"
+    r"(?:[+*/×÷·^√±∑∫∏{\\_∪∩∧∨¬]\s?"  # an operator
+    r"|[-)]"  # "-x", "(a)x"
+    r"|(?:[\d)}α-ω]|(?<![a-z])[j-z])\s-\s"  # "2 - x"; letters before j may be options: "b - x"
+    r"|\|"  # "|x|"
+    r"|[\d)}]\s?"  # "2x"
+    r"|[\w)}'’′]\("  # "f(x)"
+    rf"|(?<![a-z]){FUNCTION}\s?\(?"  # "sin x"
+    rf"|(?<![a-z])(?:{OPERATION})\s"  # "twice x"
+    r"|\\[a-z]{2,12}\s?\(?"  # a command of LaTeX
+    r")\Z"
 )
-"""Text that makes the text after it an operand. Before " - ", letters from j on are variables, others maybe options."""
+"""Text that makes the text after it an operand."""
 _LIST_LABEL = re.compile(r"(?:(?<![\w)])\([a-z]|(?<![\w(])(?:[a-z]|\d{1,2}))\)\s?\Z")
 """The label of a list's member, "(a)" or "2)", whose bracket isn't a formula's."""
 _AFTER_OPERAND = re.compile(
-    r"\s?[*/×÷·^√±∪∩∧∨<>≤≥≠=]|\s?\+|[({|!]|['’′]\s?[=(]|-[\w(\\√]|\s-\s?(?:[\d(√]|[a-zα-ω](?![a-z]))|\s?\\[a-z]"
-    rf"|\s?{FUNCTION}(?![a-z])|\s(?:squared|cubed|choose|times|plus|minus|over|divided)\b|(?<=\))\w"
+    r"\s?[*/×÷·^√±∪∩∧∨<>≤≥≠=]|\s?\+"  # an operator
+    r"|[({|!]"  # "f(x)", "|x|", "n!"
+    r"|['’′]\s?[=(]"  # a derivative: "y' =", "f'(x)"
+    r"|-[\w(\\√]|\s-\s?(?:[\d(√]|[a-zα-ω](?![a-z]))"  # "x-1", "x - y"; " - " before a word is a dash
+    r"|\s?\\[a-z]"  # a command of LaTeX
+    rf"|\s?{FUNCTION}(?![a-z])"  # "x sin"
+    r"|\s(?:squared|cubed|choose|times|plus|minus|over|divided)\b"
+    r"|(?<=\))\w"  # "(a)x"
 )
 """Text that makes the text before it an operand."""
 _WINDOW = 24

@@ -22,6 +22,7 @@ from scoring.multiple_choice.numbers import (
     text_as_number,
 )
 from scoring.multiple_choice.phrases import (
+    CJK,
     COMMON,
     FILLERS,
     NOT,
@@ -34,9 +35,8 @@ from scoring.multiple_choice.phrases import (
 from scoring.multiple_choice.plain_answers import lower_in_place, plain_content, with_brackets
 from scoring.multiple_choice.types import LETTERS
 
-_CJK = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
-_CJK_CHARACTER = re.compile(f"[{_CJK}]")
-_WORD_CHARACTER = re.compile(rf"[^\W{_CJK}]")
+_CJK_CHARACTER = re.compile(f"[{CJK}]")
+_WORD_CHARACTER = re.compile(rf"[^\W{CJK}]")
 _SENTENCE_END = re.compile(r"[.!?\n;。;](?:(?<!\.)|(?<!\d\.)(?!\w)|(?=\s))")
 """A mark that ends a sentence; a point in a number or a name, as in 0.5 or cat.png, doesn't."""
 _SYMBOL = re.compile(r"(?<![a-z\s])[a-z]{1,2}(?![a-z])")

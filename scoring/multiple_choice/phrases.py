@@ -22,6 +22,8 @@ IN_A_WORD = r"(?:(?-i:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])|['’&+#])"
 The range of those is matched with case (`-i`), as they have none: `re` would look up the case of each of them, which
 takes a third of a second for all patterns.
 """
+CJK = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
+"""Chinese, Japanese and Korean characters, as ranges of a character class."""
 HAN = re.compile(r"[\u4e00-\u9fff]")
 _WORDS = re.compile(r"[a-z]+")
 _BLANKS = str.maketrans(dict.fromkeys({*map(chr, range(128))} - {*ascii_lowercase}, " "))

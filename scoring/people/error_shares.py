@@ -83,7 +83,7 @@ def merge_labels(labels: Iterable[Label]) -> list[Label]:
 
 def _merge(labels: Sequence[Label]) -> Label:
     """One label from several people's labels of an item."""
-    if len(labels) == 1 and not labels[0].further:  # most items
+    if len(labels) == 1 and not labels[0].further:  # most items: there is nothing to count
         return labels[0]
     votes = Counter(label.main for label in labels)
     most = max(votes.values())
@@ -97,7 +97,11 @@ def _merge(labels: Sequence[Label]) -> Label:
 
 
 def error_shares(labels: Iterable[Label], known: KnownErrors) -> ErrorShares:
-    """The share of each kind among one model's labelled errors. Raises LabelsError for labels of unknown errors."""
+    """The share of each kind among one model's labelled errors.
+
+    Raises LabelsError if a group has more labels than errors. That each label is of a known error is for the caller to
+    check.
+    """
     merged_labels = merge_labels(labels)
     counts = count_kinds(merged_labels)
     known_sizes = known.sizes
@@ -168,7 +172,7 @@ def _weighted_shares(
     if not among.any():
         return [Interval(0.0, 0.0, 1.0)] * hits.shape[1]
     weight = sizes / sizes.sum()
-    # the part of a group's variance within the variance of the weighted mean
+    # by group: the variance of the weighted mean is the sum of factor x variance within the group
     factor = (weight**2 * (1 - labelled / sizes) / labelled)[:, None]
     # of all wrong answers, the part that the share's denominator counts
     among_share = float(weight @ (among / labelled))
@@ -179,7 +183,8 @@ def _weighted_shares(
     rarer = np.minimum(hits.sum(0), among.sum() - hits.sum(0))
     # variances from here on are relative to p (1 - p), that of a simple random sample of one label
     simple_variance = np.where(rarer > 0, value * (1 - value), 1)
-    observed = _variances(hits, among, labelled, value) / simple_variance / among_share**2
+    share_variances = _variances(hits, among, labelled, value) / among_share**2
+    observed = share_variances / simple_variance
     # the variance of an evenly spread kind, 1 / among_share, times its weight
     even_spread = EVEN_LABELS / among_share
     group_variances = factor * (rarer * observed + even_spread) / (rarer + EVEN_LABELS)
@@ -193,9 +198,10 @@ def _weighted_shares(
 
 
 def _variances(hits: Floats, among: Floats, labelled: Floats, value: Floats) -> Floats:
-    """The variance, within each group, of a label's numerator less the share times its denominator.
+    """The variance, within each group, of a label's deviation from the share: groups x kinds.
 
-    A group with a single label has the pooled variance of the others.
+    The deviation is 1 - `value` for a label of the kind, -`value` for another label of the denominator, and 0 for a
+    label outside it. A group with a single label has the pooled variance of the others.
     """
     others = among[:, None] - hits
     totals = hits - value * among[:, None]

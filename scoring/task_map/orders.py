@@ -37,9 +37,11 @@ def taus(values: Matrix, fewest: int = FEWEST_MODELS) -> Matrix:
     """Kendall's tau-b; NaN if fewer than `fewest` models have both tasks, or if one task ties all of them."""
     models = _model_pairs(values)
     pairs = models.known.T @ models.known
-    unequal = np.abs(models.signs).T @ models.known
+    # Pairs that are no tie on the row's task, of those with both tasks.
+    unequal_on_row = np.abs(models.signs).T @ models.known
+    unequal_on_column = unequal_on_row.T
     sums = models.signs.T @ models.signs
-    return _quotient(sums, np.sqrt(unequal * unequal.T), pairs, fewest)
+    return _quotient(sums, np.sqrt(unequal_on_row * unequal_on_column), pairs, fewest)
 
 
 def tau(first: Matrix, second: Matrix) -> float | None:

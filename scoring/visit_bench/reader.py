@@ -110,17 +110,24 @@ def _entry(record: Record, column: str) -> Entry:
         raise RowsError(
             "The answer isn't text. Put it in quotes as the model wrote it.", column=column
         )
-    image_column = next((name for name in IMAGE_COLUMNS if values.get(name)), None)
-    images: tuple[str, ...] = ()
-    if image_column is not None:
-        images = image_names(values[image_column], image_column, _NO_IMAGES)
     return Entry(
         row=record.row,
         item=item.strip() or None,
         instruction=instruction,
-        images=images,
+        images=_images(values),
         text=text,
     )
+
+
+def _images(values: Mapping[str, JSON]) -> tuple[str, ...]:
+    """The images in the first column that has any; () without one. Raises RowsError."""
+    for column in IMAGE_COLUMNS:
+        cell = values.get(column)
+        is_blank = isinstance(cell, str) and not cell.strip()
+        names = image_names(cell, column, _NO_IMAGES) if cell and not is_blank else ()
+        if names:
+            return names
+    return ()
 
 
 def _cell_text(cell: JSON) -> str:
@@ -166,7 +173,8 @@ def title_problems(title: str) -> list[str]:
 
 # Problems of entries, whose number and names come in the place of {}.
 UNKNOWN = "Unknown instances: {}. Import their items first, or correct the keys."
-"""Not a problem beside known items: the item bank leaves out instances that VisIT-Bench's raters found incorrect."""
+"""Alone it doesn't stop a file whose other items are known: the item bank leaves out the instances that VisIT-Bench's
+raters found incorrect."""
 DOUBLE = "Instances that are there more than once: {}. Keep one of each."
 SHARED = "Instructions that several items share: {}. Add a column image, images or item."
 

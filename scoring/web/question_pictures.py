@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -62,6 +63,7 @@ class QuestionPictures:
             return None
         for folder in self._folders:
             file = named_file(folder, name)
-            if file.is_file():
-                return file
+            with suppress(OSError):  # The name is too long for a file.
+                if file.is_file():
+                    return file
         return self._store.path(name)

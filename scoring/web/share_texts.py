@@ -22,7 +22,7 @@ from scoring.report import AnyReport, Report, ScoreLine
 SHARE = macros("share.html")
 TITLE_LETTERS = 80
 EDITION_LETTERS = 60
-"""Most letters of a model's and of a benchmark's name."""
+"""Most letters of a model's name, and of a benchmark's or a judge's."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,13 @@ class ShareRecord:
 
     @property
     def kind(self) -> str:
-        """The gravest reason against the bare number, shown in its place; "" if there is none."""
+        """The gravest reason against the bare number, in a word or two for its place; "" if there is none."""
         grave = stopping_refusals(self.refused, "number")
         return grave[0].kind if grave else ""
 
     @property
     def value(self) -> str:
-        """The score, or the reason in its place."""
+        """The score, or `kind` in its place."""
         return self.kind or self.score
 
     def reason(self, *stops: str) -> str:
@@ -170,8 +170,9 @@ def share_html(
 ) -> str:
     """Returns the button with its sheet.
 
-    `at`: path of the report; `record`: an English one, None for a private report; `is_own`: whether its benchmark is
-    its owner's own, which keeps it private; `withdrawn`: why the operators made it private, for its owner to read.
+    `at`: path of the report; `record`: an English one, None for a private report; `is_owner`: whether the reader owns
+    the report; `is_own`: whether the benchmark is the owner's too, so that the report stays private; `withdrawn`: why
+    the operators made it private, for its owner to read.
     """
     if record is None:
         can_publish = is_owner and not is_own and withdrawn is None

@@ -43,7 +43,7 @@ TASK_MAP = "/task-map"
 MOST_MAP = 2_000_000
 """Bytes of a file of distances."""
 _PAPER = ("20", "32", "0")
-"""Models of the paper: those whose printed columns are right, all of them with their columns put right, or none."""
+"""Models of the paper. 20: those whose printed columns are right; 32: all, with wrong columns put right; 0: none."""
 AT_ONCE = 2
 """Maps that are made at the same time; other requests wait without a thread."""
 _Pools: TypeAlias = Mapping[str, tuple[PooledReport, ...]]

@@ -117,3 +117,12 @@ def test_rows_of_compared_answers_are_a_submission(key, tmp_path):
     assert is_submission(path, path.name)
     file = read_submission(path)
     assert (len(file.entries), file.problems) == (1, ())
+
+
+@pytest.mark.parametrize("empty", ["", " ", "[]", " [ ] "])
+def test_an_empty_cell_of_images_leaves_the_next_column_to_count(empty, tmp_path):
+    path = tmp_path / "predictions.csv"
+    path.write_text(f"instruction,images,image,prediction\nWhat?,{empty},a.png,A cat.\n")
+    file = read_submission(path)
+    assert file.problems == ()
+    assert [entry.images for entry in file.entries] == [("a.png",)]

@@ -157,3 +157,19 @@ def test_files_have_facts_of_all_models(pages):
         if row["model"] == "unknown"
     ]
     assert row["organisation"] == "Known now" and row["parameters"] is None
+
+
+def test_a_board_without_votes_counts_the_models_that_can_be_voted_on_now(database: Database):
+    ingest = Ingest(database)
+    ingest.add_items("test", "folder", drafts(1, ("small",)))
+    items = ItemBank(database)
+    tabs = ResultsTabs(lambda: False, lambda: False)
+    with closing(Leaderboard(database, VoteTable(database))) as leaderboard:
+        overview = Overview(leaderboard)
+        pages = ResultsPages(leaderboard, overview, items, FactStore(database), tabs)
+        assert "No item here has answers from two models" in html(pages)
+        items.CHECK_SECONDS = 3600
+        ingest.add_items("test", "folder", drafts(3, MODELS)[1:])
+        html(pages)  # with the bank as it was, since another process has changed it
+        items.CHECK_SECONDS = 0
+        assert "votes to rank its 4 models" in html(pages)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from html import unescape
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -15,13 +16,14 @@ from starlette.responses import Response
 from starlette.testclient import TestClient
 
 from arena.admin.actions import ACT
-from arena.admin.dashboard import StoppedJob
+from arena.admin.dashboard import DashboardService, StoppedJob
 from arena.admin.erasure import code_of
 from arena.admin.projects import NO_CEILING
+from arena.admin.service import AdminService
 from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE
 from arena.budget import Total
-from arena.database import METADATA, Database, now
+from arena.database import METADATA, Database, DatabaseError, now
 from arena.fraud.flags import VOTER_FLAG
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
@@ -108,6 +110,21 @@ def test_an_act_goes_back_to_its_section_which_says_once_what_was_done(desk):
     desk.act("resume")
     assert "Live battles are paused" not in desk.read()
     assert deeds(desk) == [("link", "paused live answers"), ("link", "resumed live answers")]
+
+
+def test_a_page_that_fails_keeps_the_message_for_the_next_one(desk, monkeypatch):
+    form = {"at": "live", "order": "pause", "about": ""}
+    desk.operator.post("/run/act", data=form, follow_redirects=False)
+    with monkeypatch.context() as patched:
+        patched.setattr(DashboardService, "overview", Mock(side_effect=DatabaseError("Busy.")))
+        assert desk.operator.get("/run").status_code == 503
+    assert "Done: paused live answers." in part(desk.read(), "live")
+
+
+def test_a_disk_that_fails_is_not_the_forms_fault(desk, monkeypatch):
+    monkeypatch.setattr(AdminService, "do", Mock(side_effect=OSError("The disk is full.")))
+    answer = desk.operator.post("/run/act", data={"at": "images", "order": "keep", "about": "1"})
+    assert answer.status_code == 503 and "The disk is full." in part(answer.text, "images")
 
 
 def test_a_form_comes_back_to_a_section_that_there_is(desk):

@@ -4,17 +4,20 @@ import re
 from collections.abc import Callable, Iterator
 from html import unescape
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from arena.database import Database, now
+from arena.io.images import PictureStore
 from arena.web.cookies import COOKIE, cookie_hash
 from scoring.jobs.store import Jobs
 from scoring.report import ScoreLine
 from scoring.web.answer_list import Chosen
 from scoring.web.article import difference_text
+from scoring.web.question_pictures import QuestionPictures
 from tests.support.axe import faults
 from tests.support.judging_process import set_job
 from tests.support.mm_vet_reports import mm_vet_report
@@ -436,3 +439,9 @@ def test_reports_follow_a_login_and_stay_with_it(site):
     assert is_mine(logged_in) and not is_mine(before)
     logged_out = httpx.post(f"{site.server.address}/logout", cookies=logged_in).cookies
     assert not is_mine(logged_out) and not is_mine(logged_in)
+
+
+@pytest.mark.parametrize("name", ["x" * 300 + ".png", "é" * 130 + ".jpg", "a\0.png"])
+def test_a_name_that_no_file_can_have_is_not_on_this_server(name, tmp_path):
+    pictures = QuestionPictures(PictureStore(tmp_path), (tmp_path,), Mock())
+    assert pictures.path(name) is None
