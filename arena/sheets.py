@@ -407,7 +407,7 @@ def _text_cells(column: Column, row: Mapping[str, Any]) -> list[str]:
     ends = bracketed(row[column.low], row[column.high], column.spec) if column.low else ""
     if column.kind == "interval":
         return [ends]
-    text = visible_name(_value_text(column, row))
+    text = visible_name(" ".join(_value_text(column, row).splitlines()))
     return [text, ends] if column.low else [text]
 
 

@@ -27,6 +27,8 @@ _FLAGS = {
 }
 """Spellings of true and false; pandas writes 1.0 and 0.0 if a column has gaps."""
 _MOST = 2**31
+_EXACT = 2.0**53
+"""The bound below which a float has a whole number's own digits."""
 _LONGEST_NAME = 200
 _FIRST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 _LAST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
@@ -57,10 +59,15 @@ def name(row: Row, column: str) -> str:
 
 
 def text(row: Row, column: str) -> str | None:
-    """Returns a text; None if absent or empty. A whole number becomes its digits."""
+    """Returns a text; None if absent or empty. A whole number becomes its digits.
+
+    pandas writes whole numbers as 7.0 if a column has gaps.
+    """
     value = row.get(column)
     if value is None or value == "":
         return None
+    if isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT:
+        return str(int(value))
     if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
         return str(value)
     raise RowsError(f"Expected a text, found {quoted(value)}. Write it as text.", column=column)
@@ -95,8 +102,10 @@ def count(row: Row, column: str) -> int | None:
 
 
 def seconds(row: Row, column: str) -> float | None:
-    """Returns seconds since 1970; None if absent or empty."""
-    time = number(row, column)
+    """Returns seconds since 1970 from a number of them or an ISO 8601 date (UTC without a zone); None if empty."""
+    value = row.get(column)
+    is_date = isinstance(value, str) and value != "" and not _is_number(value)
+    time = moment(row, column) if is_date else number(row, column)
     _check_years(time, row, column)
     return time
 
@@ -202,8 +211,8 @@ def first_filled(row: Row, *columns: str) -> str:
 
 
 def pair(row: Row, column: str) -> list[Any] | None:
-    """Returns a list of two values; None for anything else."""
-    value = row.get(column)
+    """Returns a list of two values, also from JSON in a table; None for anything else."""
+    value = parsed(row.get(column))
     return value if isinstance(value, list) and len(value) == 2 else None
 
 

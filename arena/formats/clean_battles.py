@@ -85,7 +85,7 @@ def row_of(vote: Vote) -> dict[str, Any]:
 
 
 def _vote(row: Row) -> Vote:
-    images = row.get("images")
+    images = cells.parsed(row.get("images"))
     return vote_of(row, images if isinstance(images, list) else None)
 
 

@@ -71,10 +71,12 @@ _HEAD = 4096
 _BRACKETS = re.compile(r"[\[\]{}]")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 """A JSON string; the last one may be torn."""
+_ONE_OBJECT = re.compile(rb"\{[ \t\r]*\n")
+"""The start of an object over several lines."""
 _PORTION = 4096
 """Rows in a portion."""
 _MOST_COLUMNS = 12
-"""Columns that an error lists."""
+"""Columns that a message lists."""
 _ANY_VOTE = Vote("model a", "model b", "a", judge=True)
 """A vote that every format can express, for the columns of a file without votes."""
 
@@ -98,6 +100,7 @@ def read(path: Path, name: FormatName | None = None) -> Battles:
     notices += [
         f"rows left out, {reason}: {count:,}" for reason, count in collected.reasons.items()
     ]
+    notices += _unread_notices(form, collected.rows)
     if not collected.rows:
         notices.append(f"{path.name} has no votes")
     return Battles.of_columns(
@@ -168,6 +171,12 @@ def _records(path: Path, notices: list[str]) -> Iterator[Record]:
         ) from error
     if head.startswith(parquet.MAGIC):
         yield from parquet.read_rows(path)
+    elif _ONE_OBJECT.match(head):
+        raise RowsError(
+            "This is one JSON object over several lines. Write a list of objects, [{...}, {...}], "
+            "or one object a line.",
+            file=path.name,
+        )
     elif head.startswith(b"{"):
         yield from _lines(path, notices)
     elif head:
@@ -212,14 +221,29 @@ def _form_of(record: Record, file: str) -> Format:
     for form in FORMATS:
         if form.fits(columns):
             return form
-    names = ", ".join(map(repr, list(columns)[:_MOST_COLUMNS]))
-    if len(columns) > _MOST_COLUMNS:
-        names += ", ..."
     problem = (
-        f"Expected the columns of one of these formats: {', '.join(FORMAT_NAMES)}. Found {names}. Rename "
-        "the columns."
+        f"Expected the columns of one of these formats: {', '.join(FORMAT_NAMES)}. "
+        f"Found {_listed(list(columns))}. Rename the columns."
     )
     raise RowsError(problem, file=file)
+
+
+def _unread_notices(form: Format, rows: Sequence[Row]) -> Iterator[str]:
+    """Yields a notice about other columns beside those of a format that has no place for voters or items."""
+    if form not in (THREE_COLUMNS, EVALICA):
+        return
+    others = sorted(set().union(*rows) - form.row(_ANY_VOTE).keys())
+    if others:
+        yield (
+            f"columns that {form.name} doesn't read: {_listed(others)}. To count voters, items or times, "
+            "write the columns of another format"
+        )
+
+
+def _listed(columns: Sequence[str]) -> str:
+    """Returns the first columns for a message."""
+    names = ", ".join(map(repr, columns[:_MOST_COLUMNS]))
+    return f"{names}, ..." if len(columns) > _MOST_COLUMNS else names or "none"
 
 
 @dataclass

@@ -34,7 +34,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
         if concluded not in (None, winner):
             return SkippedRow("a result is not what the judge's reply says")
     instruction = cells.text(row, "instruction") or ""
-    images = row.get("image_url")
+    images = cells.parsed(row.get("image_url"))
     if not isinstance(images, list):
         images = [images] if images else []
     return Vote(

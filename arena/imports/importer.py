@@ -67,6 +67,8 @@ class ImportCounts:
     others: int = 0
     """Rows without a vote, such as the chat turns of a log."""
     known: int = 0
+    doubtful: int = 0
+    """New votes without a battle's name or a time, in a source with earlier files that may have had them."""
 
 
 class VoteImporter:
@@ -90,7 +92,12 @@ class VoteImporter:
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
             source = _source_id(connection, battles, order)
-            writer = _RowWriter(source, order)
+            has_earlier_files = bool(
+                connection.scalar(
+                    select(IMPORTED_SOURCE.c.counted_to).where(IMPORTED_SOURCE.c.id == source)
+                )
+            )
+            writer = _RowWriter(source, order, has_earlier_files)
             writer.store(connection, first_portion, counts)
         while portion := list(islice(drafts, PORTION)):
             with self._database.write() as connection:
@@ -230,6 +237,7 @@ class _Draft:
     origin: _Origin
     vote: Vote | None
     voted_at: datetime | None
+    is_identified: bool
 
 
 def _drafts(
@@ -255,7 +263,7 @@ def _drafts(
         if repeats[digest] > 1:
             digest = f"{digest}-{repeats[digest]}"
         voted_at = None if vote is None else next(remaining_times)
-        yield _Draft(digest, origin, vote, voted_at)
+        yield _Draft(digest, origin, vote, voted_at, is_identified)
 
 
 def _is_identified(vote: Vote) -> bool:
@@ -311,9 +319,10 @@ class _NewVote(NamedTuple):
 class _RowWriter:
     """Stores the rows of an import in portions; names get their integer codes once."""
 
-    def __init__(self, source: int, order: ImportRequest) -> None:
+    def __init__(self, source: int, order: ImportRequest, has_earlier_files: bool) -> None:
         self._source = source
         self._order = order
+        self._has_earlier_files = has_earlier_files
         self._models = _NameCodes(MODEL, (MODEL.c.display, MODEL.c.name), {})
         self._families = _NameCodes(FAMILY, (FAMILY.c.name,), {})
         self._items = _NameCodes(IMPORTED_ITEM, (IMPORTED_ITEM.c.key,), {})
@@ -350,6 +359,10 @@ class _RowWriter:
         if votes:
             connection.execute(insert(IMPORTED_VOTE), self._vote_rows(connection, votes))
         others = sum(draft.vote is None for draft in new_drafts)
+        if self._has_earlier_files:
+            counts.doubtful += sum(
+                draft.vote is not None and not draft.is_identified for draft in new_drafts
+            )
         counts.votes += len(votes)
         counts.others += others
         counts.known += len(portion) - len(votes) - others

@@ -34,6 +34,11 @@ def import_file(battles: Battles, request: ImportRequest) -> Iterator[str]:
         counts = VoteImporter(database).add(battles, request)
     others = f" and {counts.others:,} other rows" if counts.others else ""
     yield f"new: {counts.votes:,} votes{others}, rows already there: {counts.known:,}"
+    if counts.doubtful:
+        yield (
+            f"new votes without a battle or a time: {counts.doubtful:,}. If an earlier file of this source "
+            "had some of them, they now count twice. Import a file that grew under another --source."
+        )
     if len(battles):
         boards = "on its own boards only"
         if request.into_live:

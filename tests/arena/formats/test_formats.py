@@ -21,6 +21,7 @@ from tests.support.vote_samples import (
     CHAT,
     CLEAN,
     COMPARIA,
+    EVALICA,
     IMAGE,
     LOG,
     SAMPLES,
@@ -278,6 +279,24 @@ def test_what_no_format_fits_is_refused_by_what_was_found(tmp_path):
         read(path)
     with pytest.raises(RowsError, match="can't be opened"):
         read(tmp_path / "none.csv")
+
+
+def test_an_object_over_several_lines_is_refused_as_one_and_an_empty_one_by_its_columns(tmp_path):
+    (tmp_path / "votes.json").write_text(json.dumps({"votes": THREE}, indent=1), encoding="utf-8")
+    with pytest.raises(RowsError, match="one JSON object over several lines"):
+        read(tmp_path / "votes.json")
+    with pytest.raises(RowsError, match=r"Found none\."):
+        read(put(tmp_path / "empty.json", [{}]))
+
+
+def test_columns_that_a_plain_format_does_not_read_are_named(tmp_path):
+    rows = [*THREE, {**THREE[0], "voter": "p1", "item": "What is it?"}]
+    path = put(tmp_path / "votes.json", rows)
+    (notice,) = read(path).notices
+    assert notice.startswith("columns that three-columns doesn't read: 'item', 'voter'. ")
+    evalica = [{**row, "voter": "p1"} for row in EVALICA]
+    assert "evalica doesn't read: 'voter'" in read(put(tmp_path / "e.csv", evalica)).notices[0]
+    assert read(put(tmp_path / "three.json", THREE)).notices == ()
 
 
 def test_a_named_format_is_taken_at_its_word(tmp_path):

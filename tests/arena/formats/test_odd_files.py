@@ -440,3 +440,27 @@ def test_cells_with_blanks_around_a_name_and_decimal_flags_are_read():
 @pytest.mark.parametrize("text", ["{'a', 'b'}", "[...]", "[1], 2", "{'a': {1}}", "[b'a']", "[1j]"])
 def test_a_cell_that_only_looks_like_a_list_or_an_object_stays_text(text):
     assert cells.parsed(text) == text
+
+
+def test_a_whole_number_with_a_decimal_point_is_the_same_text(tmp_path):
+    """pandas writes 7 as 7.0 if a column has gaps."""
+    rows = [{**CLEAN[0], "judge": 7.0}, {**CLEAN[0], "judge": 7}, {**CLEAN[0], "judge": None}]
+    assert read(put(tmp_path / "votes.jsonl", rows)).voter == ("7", "7", None)
+    refused(put(tmp_path / "half.jsonl", [{**CLEAN[0], "judge": 7.5}]))
+
+
+@pytest.mark.parametrize("written", [1718020800, "1718020800", "2024-06-10T14:00:00+02:00"])
+def test_a_time_of_ours_is_in_seconds_or_a_date(tmp_path, written):
+    row = {**SAMPLES["stereoscope"][0][1], "time": written}
+    assert read(put(tmp_path / "votes.jsonl", [row])).time == (1718020800.0,)
+
+
+def test_lists_are_read_from_cells_of_a_table_as_from_json(tmp_path):
+    battle = {**CLEAN[0], "images": [{"bytes": None, "path": "a.png"}]}
+    for row in (battle, SAMPLES["visit-battles"][0][1], SAMPLES["fastchat-log"][0][1]):
+        cells = {
+            column: json.dumps(value) if isinstance(value, list) else value
+            for column, value in row.items()
+        }
+        in_table = read(put(tmp_path / "votes.csv", [cells]))
+        assert list(in_table.votes()) == list(read(put(tmp_path / "votes.json", [row])).votes())

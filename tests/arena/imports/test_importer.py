@@ -52,7 +52,7 @@ from arena.types import REFERENCE
 from arena.web.leaderboard_view import import_notes, paragraphs
 from tests.support.planting import Planted, plant
 from tests.support.servers import drafts
-from tests.support.vote_samples import CLEAN, sample
+from tests.support.vote_samples import CLEAN, put, sample
 
 
 def votes_of(*votes: Vote) -> Battles:
@@ -640,3 +640,21 @@ def test_a_name_that_is_no_text_is_refused(database):
     votes = votes_of(Vote("m", "n", "a"))
     with pytest.raises(ImportedVotesError, match="isn't readable text"):
         VoteImporter(database).add(votes, ImportRequest("caf\udce9"))
+
+
+def test_a_file_that_grew_without_times_is_told_to_count_twice(bank, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("DATABASE_URL", bank.url.render_as_string(hide_password=False))
+    path = tmp_path / "frame.csv"
+    path.write_text("model_a,model_b,winner\nx,y,model_a\n")
+    for _ in range(2):
+        assert run("votes", "import", path) == 0
+        assert "count twice" not in capsys.readouterr().out
+    with path.open("a") as file:
+        file.write("x,y,tie\n")
+    assert run("votes", "import", path) == 0
+    said = capsys.readouterr().out
+    assert "new votes without a battle or a time: 2. If an earlier file" in said
+    for count in (1, 2):
+        log = put(tmp_path / "log.jsonl", CLEAN[:count])
+        assert run("votes", "import", log, "--source", "log") == 0
+        assert "count twice" not in capsys.readouterr().out
