@@ -161,7 +161,7 @@ class Database:
             if not is_prepared:
                 self._prepare_schema()
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError, StorageError) as error:
-            address = self.url.render_as_string(hide_password=True)
+            address = _shown_address(self.url)
             reason = _reason(error)
             if file and is_full(file.parent):
                 reason = "its disk is full. Free some megabytes and start again"
@@ -492,7 +492,12 @@ def _name(connection: Connection) -> str:
     url = connection.engine.url
     if connection.dialect.name == "sqlite":
         return str(url.database)
-    return f"The database {url.render_as_string(hide_password=True)}"
+    return f"The database {_shown_address(url)}"
+
+
+def _shown_address(url: URL) -> str:
+    """Returns a database's address for messages, without its password and its query, which may hold one too."""
+    return url.set(query={}).render_as_string(hide_password=True)
 
 
 def _digest_at(version: int) -> str:

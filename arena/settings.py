@@ -53,7 +53,8 @@ _PROVIDER = re.compile(
 """The address of a login provider: https, or http on this machine."""
 _NAME = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
-_PASSWORD = re.compile(r"//[^/?#@:]*:([^/?#]+)@")
+_PASSWORD = re.compile(r"//[^/?#@:]*:([^/?#]+)@|[?&](?:ssl)?password=([^&#]+)")
+"""A password in a database's address: the user's, or in the query."""
 _PRIVATE_PARTS = re.compile(r"(?<=://)[^/?#@]*@|\?.*", re.DOTALL)
 """Parts of a database's address that may hold a password."""
 _DIGITS = re.compile(r"[0-9]{1,9}")
@@ -144,7 +145,7 @@ _Commas = BeforeValidator(
     lambda text: tuple(part.strip() for part in text.split(",") if part.strip())
 )
 _Dataset: TypeAlias = Annotated[
-    str, must_be("a dataset on the Hub, as in owner/name", _DATASET.fullmatch)
+    str, must_be("a dataset on the Hub, as in owner/name", _DATASET.fullmatch, hidden="a token")
 ]
 _Name: TypeAlias = Annotated[
     str, must_be("names separated by commas, as in anna,ben-2", _NAME.fullmatch)
@@ -219,7 +220,11 @@ class OAuthSettings:
     provider: Annotated[
         str,
         BeforeValidator(lambda url: url.rstrip("/")),
-        must_be("an https address, as in https://huggingface.co", _PROVIDER.fullmatch),
+        must_be(
+            "an https address, as in https://huggingface.co",
+            _PROVIDER.fullmatch,
+            hidden="a password",
+        ),
         Field(alias="OPENID_PROVIDER_URL"),
     ] = "https://huggingface.co"
     host: Annotated[
@@ -341,7 +346,11 @@ class Settings:
         try:
             settings = _adapter().validate_python(variables | groups)
         except ValidationError as error:
-            raise SettingError(one_line(error)) from None
+            message = one_line(error)
+            for group in groups:
+                # the operator knows the variable, not our group
+                message = message.removeprefix(f"{group}.")
+            raise SettingError(message) from None
         settings._check_logins()
         return settings
 
@@ -515,9 +524,9 @@ def known_secrets() -> tuple[Secret, ...]:
         for name, value in os.environ.items()
         if _SECRET_NAME.search(name) and value.strip()
     ]
-    password = _PASSWORD.search(os.environ.get("DATABASE_URL", ""))
-    if password:
-        values += [unquote(password[1]), password[1]]
+    for match in _PASSWORD.finditer(os.environ.get("DATABASE_URL", "")):
+        password = match[1] or match[2]
+        values += [unquote(password), password]
     return tuple(map(Secret, values))
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, Select, case, func, literal, null, selec
 
 from arena.battles.tables import BATTLE, IS_LIVE, IS_RANKED, SEAT, TURN
 from arena.formats.base import Vote
-from arena.items.store import ANSWER, FAMILY, ITEM, SOURCE
+from arena.items.store import FAMILY, ITEM, SOURCE
 from arena.live.votes import LIVE_SOURCES
 from arena.thinking import word_count
 
@@ -23,8 +23,6 @@ _COMMON_COLUMNS = (
     BATTLE.c.images,
     BATTLE.c.draw,
     BATTLE.c.draw_probability,
-    BATTLE.c.answer_a,
-    BATTLE.c.answer_b,
 )
 
 _CONFIRMED_SEATS = select(SEAT.c.id).where(SEAT.c.confirmation == "confirmed")
@@ -74,10 +72,14 @@ def live_votes() -> Select:
 
 
 class AnswerMarks(NamedTuple):
-    """Facts about an answer in an export, which leaves out the answers' texts."""
+    """Facts about an answer in an export, which leaves out the answers' texts; None for a stored answer.
 
-    words_thought: int = 0
-    cut: bool = False
+    The page shows these facts of a stored answer to every voter on its item, and before the vote. Beside a model's name
+    they would reveal which answer is the model's. A live answer is new in each battle.
+    """
+
+    words_thought: int | None = None
+    cut: bool | None = None
     """Whether the answer ended at the limit of tokens."""
 
 
@@ -90,30 +92,18 @@ class SideMarks(NamedTuple):
 
 @dataclass(frozen=True)
 class ExportedMarks:
-    """The marks of all answers with marks."""
+    """The marks of all live answers."""
 
-    stored: Mapping[int, AnswerMarks]
-    """The marks of stored answers, by the answer's id."""
     live: Mapping[int, SideMarks]
-    """The marks of live answers, by the battle, over all its turns."""
+    """The marks by the battle, over all its turns."""
 
     def sides(self, row: Row) -> SideMarks:
         """Returns both sides' marks, for a row of `bank_votes` or `live_votes`."""
-        if row.kind == "live":
-            return self.live.get(row.battle_id, SideMarks())
-        nothing = AnswerMarks()
-        return SideMarks(
-            a=self.stored.get(row.answer_a, nothing), b=self.stored.get(row.answer_b, nothing)
-        )
+        return self.live.get(row.battle_id, SideMarks()) if row.kind == "live" else SideMarks()
 
 
 def exported_marks(connection: Connection) -> ExportedMarks:
-    """Reads the marks of all stored and live answers."""
-    answers = select(ANSWER.c.id, ANSWER.c.thinking, ANSWER.c.cut)
-    stored = {
-        row.id: AnswerMarks(word_count(row.thinking or ""), row.cut)
-        for row in connection.execute(answers.where(ANSWER.c.thinking.is_not(None) | ANSWER.c.cut))
-    }
+    """Reads the marks of all live answers."""
     live: dict[int, SideMarks] = {}
     turns = select(
         TURN.c.battle_id, TURN.c.thinking_a, TURN.c.thinking_b, TURN.c.cut_a, TURN.c.cut_b
@@ -124,11 +114,12 @@ def exported_marks(connection: Connection) -> ExportedMarks:
             a=_with_turn(earlier.a, row.thinking_a, row.cut_a),
             b=_with_turn(earlier.b, row.thinking_b, row.cut_b),
         )
-    return ExportedMarks(stored, live)
+    return ExportedMarks(live)
 
 
 def _with_turn(marks: AnswerMarks, thinking: str | None, cut: bool) -> AnswerMarks:
-    return AnswerMarks(marks.words_thought + word_count(thinking or ""), marks.cut or cut)
+    words = (marks.words_thought or 0) + word_count(thinking or "")
+    return AnswerMarks(words, bool(marks.cut) or cut)
 
 
 def exported_vote(

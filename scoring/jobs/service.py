@@ -439,7 +439,7 @@ def operators_judge(
         spec = with_price(spec, prices)
     except (EndpointError, JudgeError) as error:
         raise SettingError(
-            f"JUDGE_MODEL {settings.model!r} at JUDGE_URL can't be asked. {error}"
+            f"JUDGE_MODEL {settings.model!r} at JUDGE_URL can't be asked: {error}"
         ) from error
     if spec.price is None:
         raise SettingError(

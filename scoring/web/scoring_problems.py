@@ -53,7 +53,11 @@ def problem_html(error: Exception, *_: object) -> str:
         if more > 0:
             lines.append(t("score.more", count=more))
         return _alert_html(t("score.not_used", file=error.file), lines)
-    return _alert_html(error_text(error))
+    text = error_text(error)
+    if isinstance(error, EndpointError | JudgeError):
+        # elsewhere it follows the place of the error, so it begins with a small letter
+        text = f"{text[:1].upper()}{text[1:]}"
+    return _alert_html(text)
 
 
 def _alert_html(title: str, texts: Sequence[str] = ()) -> str:

@@ -465,6 +465,7 @@ def test_a_lost_postgresql_connection_refuses_and_recovers(postgresql):
         "postgresql://someone:hunter2@127.0.0.1:1/arena",
         "postgresql://someone:hunter2@127.0.0.1:port/arena",
         "postgresql://someone:hunter2@no.such.host.invalid/arena",
+        "postgresql://127.0.0.1:1/arena?user=someone&password=hunter2",
         "nonsense",
         "sqlite:///:memory:",
     ],

@@ -17,6 +17,7 @@ from arena.settings import (
     SettingError,
     Settings,
     VoteLimits,
+    known_secrets,
     secret,
     setting_values,
 )
@@ -426,6 +427,24 @@ def test_the_line_never_holds_a_secret_of_the_judges_address(url):
     with pytest.raises(SettingError) as caught:
         Settings.from_env({"JUDGE_URL": url})
     assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("MIRROR", f"hf_{SECRET}"), ("OPENID_PROVIDER_URL", f"https://ada:{SECRET}@hub.example")],
+)
+def test_the_line_names_the_variable_and_not_what_may_be_a_secret(name, value):
+    environ = {"OAUTH_CLIENT_ID": "id", "HF_TOKEN": "ada/votes", name: value}
+    with pytest.raises(SettingError, match=f"^{name} must be ") as caught:
+        Settings.from_env(environ)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_logs_know_every_password_of_the_database_url(monkeypatch):
+    url = "postgresql://ada:hunter%32@h/votes?sslmode=require&password=hunter3&sslpassword=hunter4"
+    monkeypatch.setenv("DATABASE_URL", url)
+    told = {one.reveal() for one in known_secrets()}
+    assert {"hunter2", "hunter%32", "hunter3", "hunter4"} <= told
 
 
 def test_a_key_is_never_shown():

@@ -23,9 +23,11 @@ from arena.formats.parquet import read_rows
 from arena.formats.registry import read
 from arena.fraud.flags import VOTER_FLAG
 from arena.items.ingest import Ingest
+from arena.items.store import ANSWER
 from arena.live.images import OwnImages
 from arena.locale import CHINESE
 from arena.server.change_log import VOTER_KEY
+from arena.thinking import word_count
 from arena.web import export_api as public_routes
 from arena.web.cookies import cookie_hash
 from arena.web.layout import PageLayout
@@ -76,6 +78,18 @@ def test_both_files_hold_the_votes_that_count(voted, tmp_path):
         battles = read(tmp_path / "out" / name)
         assert battles.format == "stereoscope" and len(battles) == 4, "our own command rates it"
     assert {path.name for path in (tmp_path / "out").iterdir()} == set(FILES)
+
+
+def test_marks_of_a_stored_answer_are_left_out_since_voters_see_them_before_the_vote(
+    voted, tmp_path
+):
+    with voted.write() as connection:
+        connection.execute(update(ANSWER).values(thinking="Let me look.", cut=True))
+    write_export(voted, tmp_path)
+    *stored, live = lines(tmp_path)
+    marks = ("words_thought_a", "words_thought_b", "cut_a", "cut_b")
+    assert {row[name] for row in stored for name in marks} == {None}
+    assert [live[name] for name in marks] == [word_count(f"I look: {SECRET}"), 0, False, False]
 
 
 def test_a_tie_keeps_its_sides(voted, tmp_path):

@@ -7,9 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from arena.database import Database, now
+from arena.inference.endpoint import Endpoint, EndpointError
+from arena.types import Secret
 from scoring.jobs.store import Job
 from scoring.serialize import read_record
-from scoring.web.scoring_problems import shows_problems
+from scoring.web.scoring_problems import problem_html, shows_problems
 from scoring.web.scoring_view import jobs_html, progress_html, waits_text
 from tests.support.judging_process import Bench, set_job
 
@@ -29,6 +31,12 @@ def test_a_stored_text_that_cannot_be_read_is_a_problem_on_the_page():
 
     shown = resume(SimpleNamespace(problem="problem"), None)
     assert "The stored report can&#39;t be read. Score the file again." in shown["problem"]
+
+
+def test_what_is_wrong_with_a_judges_address_begins_as_a_sentence():
+    with pytest.raises(EndpointError) as caught:
+        Endpoint(NOWHERE, Secret("sk-1"), owner="somebody")
+    assert "The address begins with http:" in problem_html(caught.value)
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
