@@ -59,10 +59,10 @@ def is_near(answer: str, truth: str, protocol: RuleProtocol) -> bool:
 
     The toolkits don't allow for rounding, and compare two numbers only as such, so that "inf" isn't near "inf".
     """
+    if protocol == "strict":  # A full stop at the end doesn't count, as in other short answers.
+        answer = _plain_number_text(answer.rstrip(" ."))
+        truth = _plain_number_text(truth.rstrip(" ."))
     is_equal = answer.lower() == truth.lower()
-    if protocol == "strict":
-        answer = _plain_number_text(answer)
-        truth = _plain_number_text(truth)
     number = _number(answer)
     right = _number(truth)
     if number is None or not right:

@@ -121,6 +121,8 @@ STRICT = [
     ("relaxed", {}, "1,200", "1200", 1.0),
     ("relaxed", {}, "$1,200.50", "1200.5", 1.0),
     ("relaxed", {}, "1,20", "120", 0.0),
+    ("relaxed", {}, "Yes.", "Yes", 1.0),
+    ("relaxed", {}, "The answer is $1,200.", "1200", 1.0),
     ("relaxed", {}, "14%", "14", 0.0),
     ("number", {}, '{"reasoning": "There are 7.", "answer": 5}', "5", 1.0),
     ("number", {}, "答案：5", "5", 1.0),
