@@ -214,6 +214,8 @@ _THINKING_HEAD = re.compile(
     r"[*_]*+[ \t]*+(?:[:：][*_]*+|\n)",
     re.IGNORECASE,
 )
+_THOUGHT_PROCESS = re.compile(r"\s*+here is my thought process\s*+:", re.IGNORECASE)
+"""Granite's first line; "Here is my response:" always follows the thoughts."""
 _ANSWER_HEAD = re.compile(
     rf"^[ \t]*+{_HEAD}(?:(?:my |the )?(?:final )?(?:answer|response|conclusion|output)|content|here is my response"
     r"|最终答案|答案|回答|结论)[*_]*+[ \t]*+(?:[:：][*_]*+|$)",
@@ -431,7 +433,10 @@ def _plain_thinking(text: str) -> Answer | None:
         rest = text[quoted.end() :]
         return Answer(rest, ("thinking in a quotation",)) if rest.strip() else None
     if _THINKING_HEAD.match(text):
-        return _answer_behind_last(_ANSWER_HEAD, text, "thinking under a heading")
+        answer = _answer_behind_last(_ANSWER_HEAD, text, "thinking under a heading")
+        if answer is None and _THOUGHT_PROCESS.match(text):
+            return Answer("", ("thinking under a heading without an end",), is_endless=True)
+        return answer
     return None
 
 

@@ -99,6 +99,18 @@ _BETWEEN_OPTIONS = re.compile(
     r"(?:(?:或者|或|和|及|与|以及)\s*+)?",
     re.I,
 )
+_TAKEN_UP_AGAIN = re.compile(
+    r"[\s\"'”’)\]}$*.,;:!…。，；！-]*+(?:(?:but|oh|so|ok|okay)\b[\s,.…]*+){0,2}"
+    r"(?:(?:wait|hmm+|hold on|on second thought)\b|let (?:me|us) (?:just )?(?:double[- ]?check|re-?check|check"
+    r"|verify|reconsider|re-?think|re-?examine|re-?read|think again|look again|look (?:closer|more closely))\b"
+    r"|(?:但是?[，,]?|不过[，,]?)?(?:等等|等一下|不对|让我再|我再|再(?:看|检查|想|确认)|重新(?:看|检查|审视|考虑)))",
+    re.IGNORECASE,
+)
+"""The sentence after a statement if it opens the question again: "Wait, the ears", "But let me double-check"."""
+_CONFIRMED = re.compile(
+    r"\b(?:yes|yeah|right|correct|confirm\w*|indeed|match(?:es)?|fits?|consistent|still|sure)\b|没错|正确|的确|确实|符合|对的",
+    re.IGNORECASE,
+)
 _JOINING = re.compile(r"[,/&|、]|\b(?:or|and)\b|[或和及与]", re.IGNORECASE)
 
 
@@ -460,8 +472,16 @@ def is_letter_denied(answer: AnswerText, letter: str) -> bool:
     return bool(places)
 
 
+def is_taken_up_again(text: str, end: int) -> bool:
+    """Whether thoughts follow a statement that ends here, and none of them confirms it: it isn't the last word."""
+    again = _TAKEN_UP_AGAIN.match(text, end)
+    return again is not None and _CONFIRMED.search(text, again.end()) is None
+
+
 def is_hedged(answer: AnswerText, statement: Reference) -> bool:
-    """Whether another option follows directly: "A or B", "B/C", or a list of all options."""
+    """Whether another option follows directly: "A or B", "B/C", or a list of all options; or second thoughts do."""
+    if is_taken_up_again(answer.masked, statement.end):
+        return True
     between = _BETWEEN_OPTIONS.match(answer.text, statement.end)
     place = between.end() if between else statement.end
     is_joined = bool(between and _JOINING.search(between[0]))

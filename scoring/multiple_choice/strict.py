@@ -155,9 +155,10 @@ def strict_decision(prediction: str, options: Mapping[str, str]) -> Decision:
     text = _without_denial(bare_text(without_list(inner.text, options)), options)
     if len(text) > 2 * ENDS:
         text = _both_ends(text)
-        cut = f"all but the first and the last {ENDS:,} characters"
-        trail.append(Clue(Rule.CUT, None, cut))
+        trail.append(Clue(Rule.CUT, None, f"all but the first and the last {ENDS:,} characters"))
     clue = _first_clue(AnswerText(text, options)) or Clue(Rule.UNDECIDED, None, text[:200])
+    if trail and clue.rule is Rule.CONFLICT:
+        clue = common_answer(inner.text, options) or clue
     if inner.rest or inner.rival_claim:
         clue = _with_text_behind_wrappers(clue, inner, options)
     return Decision(clue.letter, (*trail, clue))
@@ -205,8 +206,7 @@ def _text_in_wrappers(text: str, options: Mapping[str, str]) -> InnerText:
     def is_claim(inner: str) -> bool:
         answer = AnswerText(bare_text(inner)[:MOST_BOX], options)
         is_letter = bool(_NOTHING_MORE.fullmatch(answer.text))
-        has_digit = any(character.isdigit() for character in answer.text)
-        is_number = has_digit and bool(answer.contents.values)
+        is_number = bool(answer.contents.values) and any(map(str.isdigit, answer.text))
         return is_letter or is_number or bool(answer.mentions) or len(_letters_alone(answer)) > 1
 
     return inner_text(text, read_letter, is_claim)

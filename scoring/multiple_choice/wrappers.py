@@ -4,15 +4,15 @@ A box counts only if it contains an option or its letter. Otherwise the other st
 a rival claim.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from arena.reasoning import WrappedAnswer, answer_of, wrapped_answers
+from scoring.multiple_choice.json_answers import answers_in_objects, starts_with_object
 from scoring.multiple_choice.numbers import normalized_text
 from scoring.multiple_choice.plain_answers import bare_text, plain_content
-from scoring.multiple_choice.statements import is_conditional
+from scoring.multiple_choice.statements import is_conditional, is_taken_up_again
 
 
 class InnerText(NamedTuple):
@@ -24,7 +24,8 @@ class InnerText(NamedTuple):
     rest: str
     """The text after the wrappers; "" if there are none."""
     rival_claim: str = ""
-    """What the last box claims, if it is not an option, or two boxes that are joined; "" if only the text decides."""
+    """What the last box claims, if it is not an option, or two boxes that are joined, or thoughts after it that open
+    the question again; "" if only the text decides."""
 
 
 ReadOption = Callable[[str], str | None]
@@ -36,10 +37,12 @@ BOXES_READ = 12
 """Boxes of an answer that are read, from the last one."""
 _DENIAL_BEFORE = re.compile(
     r"(?:(?:\bnot|n['’]t)(?:\s(?:think|believe|that|it|is|be|the|correct|option|choice|answer)){0,7}"
-    r"|\b(?:rather than|instead of|neither))[\s$(*:]*\Z",
+    r"|\b(?:rather than|instead of|neither)"
+    r"|\b(?:for example|e\.g\.|such as|format)(?:\s(?:is|as|of|should|must|be)){0,3})"
+    r"[\s$(*:,]*\Z",
     re.IGNORECASE,
 )
-"""A denial of the box after it."""
+"""A denial of the box after it, or words that make it an example of the form."""
 _DENIAL_BEHIND = re.compile(
     r"[$)*]{0,4}\s?\?|[$)*]{0,4}\s(?:is|was|would be|must be)\s(?:\w{1,12}ly\s)?(?:wrong|incorrect|false|not\b)",
     re.IGNORECASE,
@@ -48,11 +51,6 @@ _CHARACTERS_BEFORE_BOX = 80
 """Characters before a box to search for its denial."""
 _CHARACTERS_BEHIND_BOX = 24
 """Characters after a box to search for a condition: "\\boxed{B} would be right"."""
-_JSON_OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
-_PYTHON_PAIR = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
-_ANSWER_KEYS = (
-    "final_answer answer choice option letter correct_answer correct_option selection 答案".split()
-)
 _BETWEEN_TWO_ANSWERS = re.compile(
     r"[\s$*]*+(?:or|and|,|/|&|或|和|及)?(?:\s?(?:or|and))?[\s$*]*+", re.IGNORECASE
 )
@@ -70,13 +68,15 @@ def inner_text(text: str, read: ReadOption, is_claim: Callable[[str], bool]) -> 
         wrappers = [
             _with_innermost_text(wrapper) for wrapper in wrapped_answers(text) if wrapper.text
         ]
-        if not wrappers:
-            answers = _answers_in_objects(text)
-            if not answers:
-                break
-            text = answer_of(normalized_text(answers)).text
+        answers: tuple[str, ...] = ()
+        if not wrappers or starts_with_object(text):
+            answers = answers_in_objects(text)
+        if answers:
+            text = answer_of(normalized_text("\n".join(answers))).text
             cuts.append("JSON")
             continue
+        if not wrappers:
+            break
         tags = [wrapper for wrapper in wrappers if wrapper.name.startswith("<")]
         if tags:
             wrapper = tags[-1]
@@ -91,7 +91,7 @@ def inner_text(text: str, read: ReadOption, is_claim: Callable[[str], bool]) -> 
         rest = text[wrapper.end :] + "\n" + rest
         text = wrapper.text
         cuts.append(wrapper.name)
-    return InnerText(text, tuple(cuts), rest)
+    return InnerText(text, tuple(cuts), rest, rest if is_taken_up_again(rest, 0) else "")
 
 
 def _text_around_boxes(
@@ -165,24 +165,6 @@ def _with_placeholders(text: str, boxes: Sequence[WrappedAnswer]) -> str:
         parts += [text[place : max(place, box.start)], " □ "]
         place = max(place, box.end)
     return "".join([*parts, text[place:]])
-
-
-def _answers_in_objects(text: str) -> str:
-    """The distinct answers in JSON objects, each on a separate line; "" if there are none."""
-    answers: list[str] = []
-    for json_text in _JSON_OBJECT.findall(text):
-        try:
-            record = json.loads(json_text)
-        except (ValueError, RecursionError):
-            record = dict(_PYTHON_PAIR.findall(json_text))
-        by_name = {
-            str(key).strip().lower().replace(" ", "_"): value for key, value in record.items()
-        }
-        answer = next((by_name[key] for key in _ANSWER_KEYS if key in by_name), None)
-        is_plain = isinstance(answer, str | int | float) and not isinstance(answer, bool)
-        if is_plain and str(answer):
-            answers.append(str(answer))
-    return "\n".join(dict.fromkeys(answers))
 
 
 def without_list(text: str, options: Mapping[str, str]) -> str:

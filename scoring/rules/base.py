@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from scoring.intervals import UNIT, Ends
 from scoring.judges.spec import Ask, JudgeSpec, Reply, ShownImage
-from scoring.rules.short_answers import unwrap_answer
+from scoring.rules.short_answers import short_answer
 from scoring.text_lists import listed_texts
 
 RuleProtocol = Literal["strict", "vlmevalkit", "lmms-eval", "authors", "mmbench-paper", "mmt-paper"]
@@ -204,7 +204,7 @@ class RuleKind(BaseModel, ABC):
 
     def submission_text(self, item: Item, answer: str, read: str) -> str:
         """The part of an answer to submit, without the words around it; `read` is the text that the rule read."""
-        return unwrap_answer(answer)
+        return short_answer(answer, ()).text
 
     @property
     def truth_reasons(self) -> frozenset[str]:

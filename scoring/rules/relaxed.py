@@ -1,5 +1,6 @@
 """Relaxed accuracy: a number within 5% of the right number, or equal text (Methani et al. 2020, ChartQA)."""
 
+import re
 from typing import ClassVar, Literal
 
 from scoring.rules.base import (
@@ -18,6 +19,9 @@ _MOST_CHANGE = 0.05
 """Largest difference as a share of the right number."""
 _ROUNDING = 1e-12
 """The excess of that share that is put down to floating-point numbers: 1.05 is within 5% of 1."""
+
+_WRITTEN_NUMBER = re.compile(r"([-+]?)[$€£¥]?(\d{1,3}(?:,\d{3}){1,6}|\d{1,20})((?:\.\d{1,20})?%?)")
+"""A number with a currency's sign or commas between thousands, neither of which Python's numbers have."""
 
 
 class RelaxedRule(RuleKind):
@@ -55,15 +59,24 @@ def is_near(answer: str, truth: str, protocol: RuleProtocol) -> bool:
 
     The toolkits don't allow for rounding, and compare two numbers only as such, so that "inf" isn't near "inf".
     """
+    if protocol == "strict":  # A full stop at the end doesn't count, as in other short answers.
+        answer = _plain_number_text(answer.rstrip(" ."))
+        truth = _plain_number_text(truth.rstrip(" ."))
+    is_equal = answer.lower() == truth.lower()
     number = _number(answer)
     right = _number(truth)
-    is_equal = answer.lower() == truth.lower()
     if number is None or not right:
         return is_equal
     change = abs(number - right) / abs(right)
     if protocol == "strict":
         return is_equal or change <= _MOST_CHANGE + _ROUNDING
     return change <= _MOST_CHANGE
+
+
+def _plain_number_text(text: str) -> str:
+    """A written number as Python reads it: "$1,200" is "1200"; any other text as it is."""
+    match = _WRITTEN_NUMBER.fullmatch(text)
+    return match[1] + match[2].replace(",", "") + match[3] if match else text
 
 
 def _number(text: str) -> float | None:

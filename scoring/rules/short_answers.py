@@ -6,19 +6,24 @@ from typing import NamedTuple
 
 from arena.reasoning import answer_of, wrapped_answers
 from arena.types import folded
-from scoring.no_answers import reason_for
+from scoring.multiple_choice.json_answers import answers_in_objects, starts_with_object
+from scoring.no_answers import EMPTY, reason_for
 
 _STYLE = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|texttt)\s?\{([^{}]*)\}")
 _ESCAPED = re.compile(r"\\([%$&#_ ])")
+_ANSWER_WORD = r"(?:(?:the|my)\s)?(?:(?:final|short|correct)\s)?answer|(?:最终|正确|最后)?(?:的)?答案|答(?=[:：])"
 _INTRODUCED = re.compile(
-    r"(?:^|(?<=[.!?]\s))[*_#\s]*+(?:(?:so|thus|therefore|hence),?\s)?(?:(?:the|my)\s)?"
-    r"(?:(?:final|short|correct)\s)?answer[*_]*+(?:\s?[:：][*_]*+|\sis\b(?:\s?[:：])?)(?=\s*+\S)",
+    rf"(?:^|(?<=[.!?]\s)|(?<=[。！？，]))[*_#\s]*+(?:(?:so|thus|therefore|hence),?\s|(?:所以|因此)[，,]?)?(?:{_ANSWER_WORD})"
+    r"[*_]*+(?:\s?[:：][*_]*+|\sis\b(?:\s?[:：])?|(?<=[案*_])[是为](?:\s?[:：])?)(?=\s*+\S)",
     re.IGNORECASE,
 )
-"""An introduction before an answer on its line: "Answer:", "Final answer:", "The answer is"."""
+"""An introduction before an answer on its line: "Answer:", "Final answer:", "The answer is", "答案是"."""
+_HEADING = re.compile(rf"[*_#\s]*+(?:{_ANSWER_WORD})[*_]*+\s?[:：]?[*_]*+\s*+", re.IGNORECASE)
+"""An introduction on the line before the answer: "**Answer:**", "### Final answer"."""
 _EMPHASIS = re.compile(r"(\*{1,3}|`{1,3}|_{2,3})(?P<words>[^*`]{1,400})\1\.?")
 _WRAPPING = re.compile(r"<[a-z]|\\f?boxed|\\box", re.IGNORECASE)
-_FORMULA = re.compile(r"\$(?P<words>[^$]{1,400})\$\.?")
+_FORMULA = re.compile(r"(?:\${1,2}|\\[(\[])(?P<words>[^$]{1,400}?)(?:\${1,2}|\\[)\]])\.?")
+_QUOTED = re.compile(r"(?:\"(?P<straight>[^\"]{1,400})\"|[“”](?P<curly>[^“”]{1,400})[“”])\.?")
 
 
 def unwrap_answer(prediction: str) -> str:
@@ -35,19 +40,23 @@ def _unwrap(text: str) -> str:
         match = pattern.fullmatch(short)
         if match:
             short = match["words"].strip()
-    return short
+    return _plain_formula(short) if _STYLE.fullmatch(short) else short
 
 
 def _last_statement(text: str) -> str:
-    """The last box or tag with text, else the text after the last line's last introduction, else the whole text."""
+    """The last box or tag with text, else the text after the last line's last introduction, else the whole text.
+
+    A last line under a heading such as "**Answer:**" is the answer as a whole.
+    """
     holders = [holder for holder in wrapped_answers(text) if holder.text]
     if holders:
         return _plain_formula(holders[-1].text)
     lines = text.splitlines()
     introductions = [*_INTRODUCED.finditer(lines[-1])] if lines else []
     if not introductions:
-        return text
-    rest = lines[-1][introductions[-1].end() :].strip()
+        before = next((line for line in reversed(lines[:-1]) if line.strip()), "")
+        return lines[-1] if _HEADING.fullmatch(before) else text
+    rest = lines[-1][introductions[-1].end() :].strip().removesuffix("。")
     # "**Answer: 5**" has the end of its bold behind the answer.
     is_in_bold = "*" in introductions[-1][0]
     return rest.rstrip("*") if is_in_bold else rest
@@ -77,11 +86,26 @@ class ShortAnswer(NamedTuple):
 def short_answer(prediction: str, references: Iterable[str]) -> ShortAnswer:
     """The answer in a prediction, with a problem if it gives none, or states two: "\\boxed{5} or \\boxed{7}"."""
     answer = answer_of(prediction)
-    text = _unwrap(answer.text)
+    references = [*references]
+    written = _answer_in_object(answer.text)
+    text = _unwrap(written)
+    quoted = _QUOTED.fullmatch(text)
+    if quoted and text not in references:
+        text = quoted["straight"] or quoted["curly"]
     problem = reason_for(answer, references)
-    if not problem and len({_comparable(statement) for statement in _statements(answer.text)}) > 1:
+    if not problem and not text:
+        problem = EMPTY
+    if not problem and len({_comparable(statement) for statement in _statements(written)}) > 1:
         problem = TWO_ANSWERS
     return ShortAnswer(text, problem)
+
+
+def _answer_in_object(text: str) -> str:
+    """The answer in a text that is a JSON object, each of several introduced; else the text."""
+    answers = answers_in_objects(text) if starts_with_object(text) else ()
+    if len(answers) > 1:
+        return "\n".join(f"Answer: {answer}" for answer in answers)
+    return answers[0] if answers else text
 
 
 def _statements(text: str) -> Iterator[str]:

@@ -314,7 +314,7 @@ class _RowReader:
                 )
 
     def _check_rule_columns(self, present: Container[str]) -> None:
-        """Reports the missing columns that a rule needs or its prompt names."""
+        """Reports the missing columns that a rule needs, its prompt names, or its cases ask for."""
         columns = self._spec.columns
         roles = {"question": columns.question, "truth": columns.truth}
         rules = [case.rule for case in self._spec.rule]
@@ -328,6 +328,11 @@ class _RowReader:
         for name in dict.fromkeys(name for rule in rules for name in rule.prompt_columns):
             if name not in present:
                 text = f"{_RULE}: The file has no column {name!r}, so it stays empty in the prompt."
+                self._add_problem(text, blocks="nothing")
+        conditions = [name for case in self._spec.rule for name in case.when or {}]
+        for name in dict.fromkeys(map(self._spec.source_of, conditions)):
+            if name not in present:
+                text = f"{_RULE}: The file has no column {name!r}, so its cases take every cell of it as empty."
                 self._add_problem(text, blocks="nothing")
 
     def _add_missing_column(

@@ -153,6 +153,37 @@ ABROAD = [
     ("Đáp án là C", "C"),
     ("คำตอบ: B", "B"),
 ]
+OBJECTS = [
+    ('{"reasoning": {"steps": ["The answer is A."]}, "answer": "B"}', "B"),
+    ('{"reasoning": "Let {x} be. The answer is A.", "answer": "B"}', "B"),
+    ('{"reasoning": "\\boxed{A}? The answer is A.", "answer": "\\boxed{B}"}', "B"),
+    ('{"reasoning": "By \\(x\\) the answer is A", "answer": "B"}', "B"),
+    ('{"reason": "One line\nthe answer is A", "answer": "B"}', "B"),
+    ('```json\n{"thought": "the answer is A {", "final answer": "B. cat"}\n```', "B"),
+    ('{"thinking": "The answer is A.", "response": "B"}', "B"),
+    ('{"reasoning": "The answer is A.", "selected_option": "B"}', "B"),
+    ('{"analysis": "The answer is A.", "final": "B"}', "B"),
+    ('{"steps": [{"answer": "A"}, {"answer": "B"}], "answer": "B"}', "B"),
+    ('{"reasoning": "The answer is A.", "answer": {"letter": "B"}}', "B"),
+    ('{"reasoning": "It is A", "answer": "B"', "B"),
+    ('{"reasoning": "The answer is A.", "answer":', None),
+    ('{"reasoning": "The answer is A.", "answer": null}', None),
+    ('{"reasoning": "The answer is A.", "answer": ["B", "C"]}', None),
+    ('{"answer": "B"}\n{"answer": "C"}', None),
+]
+TAKEN_UP_AGAIN = [
+    ("The answer is A. Wait, no, the ears are", None),
+    ("So the answer is A. But let me double-check the whiskers", None),
+    ("The answer could be A. Hmm, the ears", None),
+    ("答案是A。不对，让我再检查一下，", None),
+    ("所以答案应该是A。但是，等等，图中的耳朵", None),
+    ("\\boxed{A}\n\nWait, let me look at the ears again. They", None),
+    ("The answer is B. Let me verify: whiskers, yes.", "B"),
+    ("The answer is A. Wait, no. The answer is B.", "B"),
+    ("The format is \\boxed{A}, for instance. The picture shows", None),
+    ("Here is my thought process:\nThe answer is A. It", None),
+    ("Here is my thought process:\nThe answer is A?\n\nHere is my response:\nB", "B"),
+]
 IN_CHINESE = [
     ("第2个", "B"),
     ("最后一个", "D"),
@@ -175,6 +206,18 @@ IN_CHINESE = [
 def test_wrapped_listed_and_worded_answers(prediction, letter):
     decision = extract(prediction, ANIMALS)
     assert decision.letter == letter, decision.trail
+
+
+@pytest.mark.parametrize(("prediction", "letter"), [*OBJECTS, *TAKEN_UP_AGAIN])
+def test_thoughts_are_not_the_answer(prediction, letter):
+    decision = extract(prediction, ANIMALS)
+    assert decision.letter == letter, decision.trail
+
+
+@pytest.mark.parametrize("form", ["{}", "<think>C</think>{}", "C</think><answer>{}</answer>"])
+@pytest.mark.parametrize("options", [{"A": "D", "B": "A", "C": "B"}, {"A": "Why?", "B": "How?"}])
+def test_a_label_before_its_own_text_is_read_alike_behind_thoughts(form, options):
+    assert extract(form.format(f"A. {options['A']}"), options).letter == "A"
 
 
 @pytest.mark.parametrize(("prediction", "letter"), IN_CHINESE)

@@ -230,6 +230,16 @@ def test_downloads_hold_every_figure_every_answer_and_the_spec(tmp_path):
     assert read_spec(files["m-benchmark.yaml"]) == spec
 
 
+def test_a_column_that_decides_between_rules_is_missed(tmp_path):
+    cases = "[{when: {form: number}, rule: number}, {rule: text}]"
+    spec = f"name: Toy\nabout: A toy.\ncolumns: {{id: case, truth: key}}\nrule: {cases}".encode()
+    row = {"case": "1", **CELLS, "key": "7", "prediction": "seven"}
+    assert not opened(put(tmp_path / "a.csv", [row | {"form": "number"}]), spec).problems
+    [problem] = opened(put(tmp_path / "b.csv", [row]), spec).problems
+    told = "rule: The file has no column 'form', so its cases take every cell of it as empty."
+    assert (problem.text, problem.blocks) == (told, "nothing")
+
+
 def test_what_a_file_lacks_is_told_with_its_place(tmp_path):
     lines = rows("A", "B")
     assert "columns.answer: The file has no 'reply'. It has 'case'" in " ".join(
