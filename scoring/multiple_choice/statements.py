@@ -101,12 +101,14 @@ _BETWEEN_OPTIONS = re.compile(
 )
 _TAKEN_UP_AGAIN = re.compile(
     r"[\s\"'”’)\]}$*.,;:!…。，；！-]*+(?:(?:but|oh|so|ok|okay)\b[\s,.…]*+){0,2}"
-    r"(?:(?:wait|hmm+|hold on|on second thought)\b|let (?:me|us) (?:just )?(?:double[- ]?check|re-?check|check"
-    r"|verify|reconsider|re-?think|re-?examine|re-?read|think again|look again|look (?:closer|more closely))\b"
-    r"|(?:但是?[，,]?|不过[，,]?)?(?:等等|等一下|不对|让我再|我再|再(?:看|检查|想|确认)|重新(?:看|检查|审视|考虑)))",
+    r"(?:(?:wait|hmm+|hold on|on second thought)\b|(?P<check>let (?:me|us) (?:just )?(?:double[- ]?check|re-?check"
+    r"|check|verify|reconsider|re-?think|re-?examine|re-?read|think again|look again|look (?:closer|more closely))\b)"
+    r"|(?:但是?[，,]?|不过[，,]?)?(?:等等|等一下|不对"
+    r"|(?P<chinese_check>让我再|我再|再(?:看|检查|想|确认)|重新(?:看|检查|审视|考虑))))",
     re.IGNORECASE,
 )
 """The sentence after a statement if it opens the question again: "Wait, the ears", "But let me double-check"."""
+_SENTENCE_ENDS = (".", "!", "。", "！", "✓", "✔", ")", "$")
 _CONFIRMED = re.compile(
     r"\b(?:yes|yeah|right|correct|confirm\w*|indeed|match(?:es)?|fits?|consistent|still|sure)\b|没错|正确|的确|确实|符合|对的",
     re.IGNORECASE,
@@ -473,9 +475,15 @@ def is_letter_denied(answer: AnswerText, letter: str) -> bool:
 
 
 def is_taken_up_again(text: str, end: int) -> bool:
-    """Whether thoughts follow a statement that ends here, and none of them confirms it: it isn't the last word."""
+    """Whether thoughts follow a statement that ends here, and none of them confirms it: it isn't the last word.
+
+    A check that is carried to the end of a sentence leaves the statement as it is.
+    """
     again = _TAKEN_UP_AGAIN.match(text, end)
-    return again is not None and _CONFIRMED.search(text, again.end()) is None
+    if again is None or _CONFIRMED.search(text, again.end()):
+        return False
+    is_check = again["check"] or again["chinese_check"]
+    return not (is_check and text.rstrip().endswith(_SENTENCE_ENDS))
 
 
 def is_hedged(answer: AnswerText, statement: Reference) -> bool:

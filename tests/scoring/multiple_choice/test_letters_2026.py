@@ -179,6 +179,8 @@ TAKEN_UP_AGAIN = [
     ("所以答案应该是A。但是，等等，图中的耳朵", None),
     ("\\boxed{A}\n\nWait, let me look at the ears again. They", None),
     ("The answer is B. Let me verify: whiskers, yes.", "B"),
+    ("The answer is B. Let me verify: 3 + 4 = 7.", "B"),
+    ("答案是B。让我再检查一下：有胡须。", "B"),
     ("The answer is A. Wait, no. The answer is B.", "B"),
     ("The format is \\boxed{A}, for instance. The picture shows", None),
     ("Here is my thought process:\nThe answer is A. It", None),
