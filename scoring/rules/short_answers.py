@@ -84,15 +84,21 @@ class ShortAnswer(NamedTuple):
 
 
 def short_answer(prediction: str, references: Iterable[str]) -> ShortAnswer:
-    """The answer in a prediction, with a problem if it gives none, or states two: "\\boxed{5} or \\boxed{7}"."""
+    """The answer in a prediction, with a problem if it gives none, or states two: "\\boxed{5} or \\boxed{7}".
+
+    A text that equals one of the `references` as a whole is the answer, whatever it looks like.
+    """
     answer = answer_of(prediction)
     references = [*references]
+    problem = reason_for(answer, references)
+    whole = answer.text.strip()
+    if whole in references:
+        return ShortAnswer(whole, problem)
     written = _answer_in_object(answer.text)
     text = _unwrap(written)
     quoted = _QUOTED.fullmatch(text)
     if quoted and text not in references:
         text = quoted["straight"] or quoted["curly"]
-    problem = reason_for(answer, references)
     if not problem and not text:
         problem = EMPTY
     if not problem and len({_comparable(statement) for statement in _statements(written)}) > 1:
