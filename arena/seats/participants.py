@@ -29,7 +29,7 @@ def _is_status(text: str) -> bool:
 
 
 class _Participant(FileRow):
-    """A row of a platform's list, or of a table of links or a pay sheet from here."""
+    """A row of a platform's list, or of a table of links from here."""
 
     person: Annotated[
         str,
