@@ -1,7 +1,6 @@
 """Commands `models`: names, and what is known of models, also while the server runs."""
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ from typer import Argument, Option, Typer
 
 from arena.cli.items import OpenBank
 from arena.database import Database
-from arena.inference.catalogue import MAX_BYTES
+from arena.inference.catalogue import model_tables
 from arena.items.fact_store import FactError, FactStore
 from arena.model_facts import ON_HUB, FactSource, ModelFacts, StatedFacts, is_repository
 from arena.server.hub_facts import read_facts
@@ -100,23 +99,9 @@ def unlink(model: str) -> Iterator[str]:
 
 
 def read_stated(file: Path) -> dict[str, StatedFacts]:
-    """Reads a file's facts about models, by their names. Raises FactError and OSError."""
-    with file.open("rb") as opened:
-        data = opened.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise FactError(
-            f"{file.name} is over {MAX_BYTES:,} bytes, too large for a file of facts. Choose another."
-        )
-    try:
-        content = tomllib.loads(data.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise FactError(f"{file.name} isn't valid TOML: {str(error)[:200]}. Correct it.") from error
-    tables = content.pop("models", None)
-    are_tables = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
-    if content or not are_tables:
-        raise FactError(f"{file.name} must have [[models]] tables and nothing else.")
+    """Reads a file's facts about models, by their names. Raises FactError, CatalogueError and OSError."""
     stated: dict[str, StatedFacts] = {}
-    for number, table in enumerate(tables, 1):
+    for number, table in enumerate(model_tables(file), 1):
         name = table.pop("name", None)
         if not isinstance(name, str):
             raise FactError(f"{file.name}, model {number}: name is missing. Add it.")

@@ -53,9 +53,13 @@ def read_catalogue(path: Path | None, secret: Callable[[str], Secret]) -> Catalo
     """
     if path is None:
         return Catalogue(())
-    cards = tuple(
-        _read_card(path, number, table, secret) for number, table in enumerate(_tables(path), 1)
-    )
+    try:
+        tables = model_tables(path)
+    except OSError as error:
+        raise CatalogueError(
+            f"{path} can't be read ({error.strerror}). Set MODELS to a TOML file."
+        ) from error
+    cards = tuple(_read_card(path, number, table, secret) for number, table in enumerate(tables, 1))
     names: set[str] = set()
     for card in cards:
         if card.name in names:
@@ -64,15 +68,10 @@ def read_catalogue(path: Path | None, secret: Callable[[str], Secret]) -> Catalo
     return Catalogue(cards)
 
 
-def _tables(path: Path) -> list[dict[str, Any]]:
-    """Returns the `[[models]]` tables of a file. Raises CatalogueError, also for any other content."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise CatalogueError(
-            f"{path} can't be read ({error.strerror}). Set MODELS to a TOML file."
-        ) from error
+def model_tables(path: Path) -> list[dict[str, Any]]:
+    """Returns the `[[models]]` tables of a TOML file. Raises CatalogueError for other content, and OSError."""
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise CatalogueError(
             f"{path.name} is over {MAX_BYTES:,} bytes, too large for a models file. Choose another."
