@@ -122,7 +122,21 @@ def options_of(spec: Spec, cells: Mapping[str, Any]) -> Mapping[str, str]:
 
 def split_of(spec: Spec, cells: Mapping[str, Any]) -> str:
     """The split of a row; "" where its spec or its file has no such column."""
-    return cell_text(_named_cell(cells, spec.splits))
+    cell = _named_cell(_with_derived(spec, cells, [spec.splits]), spec.splits)
+    return ", ".join(cell) if isinstance(cell, tuple) else cell_text(cell)
+
+
+def _with_derived(
+    spec: Spec, cells: Mapping[str, Any], columns: Iterable[str | None]
+) -> Mapping[str, Any]:
+    """A row's cells, with the derived columns if one of `columns` is derived; members of a list stay together."""
+    if spec.derive.keys().isdisjoint(columns):
+        return cells
+    try:
+        (all_cells,) = derived_rows(spec, cells, "lmms-eval")
+    except ValueError:  # `_picture_cells` reports it
+        return cells
+    return all_cells
 
 
 def _named_cell(cells: Mapping[str, Any], column: str | None) -> Any:
@@ -132,7 +146,9 @@ def _named_cell(cells: Mapping[str, Any], column: str | None) -> Any:
 
 def case_of(spec: Spec, cells: Mapping[str, Any]) -> Case | None:
     """The first case that fits a row; None if none does."""
-    return next((case for case in spec.rule if fits(case.when or {}, cells)), None)
+    columns = [column for case in spec.rule for column in case.when or {}]
+    all_cells = _with_derived(spec, cells, columns)
+    return next((case for case in spec.rule if fits(case.when or {}, all_cells)), None)
 
 
 def fits(conditions: Mapping[str, str], cells: Mapping[str, Any]) -> bool:
@@ -144,7 +160,7 @@ def _is_cell(cell: Any, value: str) -> bool:
     """Whether a cell is this text, has it as a member, or is empty where the text is ""."""
     text = cell_text(cell)
     if not value:
-        return is_empty(text)
+        return all(map(is_empty, cell)) if isinstance(cell, tuple) else is_empty(text)
     return text == value or value in cell_members(cell)
 
 

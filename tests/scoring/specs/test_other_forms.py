@@ -417,6 +417,14 @@ def test_options_in_a_list_and_answers_by_place_become_letters(tmp_path):
     assert table.notes == ["kind is written as category"]
 
 
+def test_a_derived_split_is_written(tmp_path):
+    path = tmp_path / "questions.csv"
+    path.write_text("index,question,A,B,answer\ndev_1,q,x,y,A\ntest_2,q,x,y,B\n")
+    spec = "name: Z\nabout: z\nrule: letter\nsplits: part\nderive: {part: {from: index, part: 1, by: _}}"
+    table = kit_table(read_spec(spec.encode()), path)
+    assert [question.split for question in table.questions] == ["dev", "test"]
+
+
 def test_pictures_that_the_first_question_lacks_are_written(tmp_path):
     path = tmp_path / "questions.jsonl"
     path.write_text(

@@ -1,0 +1,88 @@
+"""Columns of a file by its spec: derived ones decide as any others do, and what a file lacks is named."""
+
+import pytest
+
+from arena.io.tables import Record
+from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
+from scoring.registry import open_upload
+from scoring.report import csv_bytes
+from scoring.specs.reading import items_of, read_spec_rows, split_of
+from scoring.specs.report import figure_lines
+from scoring.specs.schema import spec_of
+
+
+def toy(**fields):
+    return spec_of({"name": "Toy", "about": "A toy.", "rule": "text", **fields})
+
+
+def read(spec, lines, questions=None):
+    """The file that these rows make, given as mappings."""
+    records = [Record(number, line) for number, line in enumerate(lines, 1)]
+    return read_spec_rows(spec, records, questions)
+
+
+def problems(spec, lines, questions=None):
+    """The problems of these rows, with what they keep from happening."""
+    return [(each.text, each.blocks) for each in read(spec, lines, questions).problems]
+
+
+def report(path, spec, lines, protocol="strict"):
+    heads = list(dict.fromkeys(name for line in lines for name in line))
+    path.write_bytes(csv_bytes(heads, [[line.get(head, "") for head in heads] for line in lines]))
+    return open_upload(path, benchmark=spec_benchmark(OWN, spec)).report(protocol)
+
+
+def means(report):
+    return {name: line.mean for name, line in figure_lines(report).items()}
+
+
+@pytest.mark.parametrize(
+    ("derived", "wanted"),
+    [
+        ({"from": "index", "part": 2, "by": "_"}, "mc"),
+        ({"from": "tags", "list": ","}, "choice"),
+        ({"from": "tags", "list": ",", "names": {"yes": "x"}}, "choice"),
+        ({"from": "level", "mod": 2}, "1"),
+    ],
+)
+def test_a_derived_column_decides_between_rules(tmp_path, derived, wanted):
+    rule = [{"when": {"form": wanted}, "rule": "letter"}, {"rule": "text"}]
+    spec = toy(derive={"form": derived}, rule=rule)
+    choice = {"index": "1_mc", "tags": "easy, choice", "level": "3", "answer": "B"}
+    choice |= {"prediction": "The answer is (B).", "A": "a dog", "B": "a cat"}
+    open_one = {"index": "2_open", "tags": "easy", "level": "4", "answer": "cat"}
+    open_one |= {"prediction": "Cat."}
+    rows = report(tmp_path / "m.csv", spec, [choice, open_one]).rows
+    assert [(row.reading.read, row.reading.score) for row in rows] == [("B", 1.0), ("Cat.", 1.0)]
+
+
+@pytest.mark.parametrize("sign", ["list", "split"])
+def test_a_derived_column_without_members_is_empty(tmp_path, sign):
+    rule = [{"when": {"kinds": ""}, "rule": "yes_no"}, {"rule": "text"}]
+    spec = toy(derive={"kinds": {"from": "tags", sign: ";"}}, rule=rule)
+    lines = [
+        {"index": id, "tags": tags, "answer": "Yes", "prediction": "Yes, two of them"}
+        for id, tags in enumerate(["", "; ", "pets; wild"])
+    ]
+    scores = [row.reading.score for row in report(tmp_path / "m.csv", spec, lines).rows]
+    assert scores == [1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("derived", "cells"),
+    [
+        ({"from": "index", "part": 1, "by": "_"}, ("dev_1", "dev_2", "test_1")),
+        ({"from": "year", "names": {"2024": "dev"}, "others": "test"}, ("2024", "2024", "2025")),
+        ({"from": "year", "list": ","}, ("dev", "dev", "test")),
+    ],
+)
+def test_a_split_may_be_derived(derived, cells):
+    spec = toy(derive={"part": derived}, splits="part", protocols=["vlmevalkit"])
+    lines = [
+        {"index": f"{id}", derived["from"]: cell, "answer": answer, "prediction": "cat"}
+        for id, (cell, answer) in enumerate(zip(cells, ["cat", "", ""], strict=True))
+    ]
+    rows = read(spec, lines).rows
+    assert [split_of(spec, row.cells) for row in rows] == ["dev", "dev", "test"]
+    # The second is wrong by the toolkit, since its split has right answers; the third has no score.
+    assert [item.truth for item in items_of(spec, rows, "vlmevalkit")] == ["cat", "", None]
