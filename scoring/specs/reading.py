@@ -312,8 +312,7 @@ class _RowReader:
         """Reports the columns that the spec names and the file lacks, and what is left out without them."""
         if not self._rows:
             return
-        columns = self._spec.columns
-        present = {*self._present_columns, columns.id}
+        present = self._present_columns
         self._check_rule_columns(present)
         needed = {f"figures.{name}": self._spec.needed_columns(name) for name in self._spec.figures}
         needed |= {"groups": self._spec.groups, "splits": [*filter(None, [self._spec.splits])]}
@@ -508,8 +507,9 @@ def _named_columns(spec: Spec) -> Iterator[str]:
 
 
 def with_id(spec: Spec, row: SpecRow) -> Mapping[str, Any]:
-    """A row's cells, with its id also where rows are counted."""
-    return {**row.cells, spec.columns.id: row.id}
+    """A row's cells, with its id as it was read; without one where rows are counted, which tells nothing of them."""
+    id = spec.columns.id
+    return {**row.cells, id: row.id} if id in row.cells else row.cells
 
 
 def _derived_cell(derived: Derived, cell: Any) -> str | tuple[str, ...]:
@@ -523,10 +523,14 @@ def _derived_cell(derived: Derived, cell: Any) -> str | tuple[str, ...]:
     return tuple(members)
 
 
+def _without(cells: Mapping[str, Any], column: str) -> Mapping[str, Any]:
+    return {name: cell for name, cell in cells.items() if name != column}
+
+
 def derived_rows(
     spec: Spec, cells: Mapping[str, Any], protocol: RuleProtocol = "strict"
 ) -> Sequence[Mapping[str, Any]]:
-    """A row's cells with the derived columns, once for each member of a cell that is split.
+    """A row's cells with the columns derived from them, once for each member of a cell that is split.
 
     lmms-eval counts a question once, in whatever groups it is: under it, the members stay together as a tuple. Raises
     ValueError where a number is needed and a cell has none, and for too many rows.
@@ -536,7 +540,7 @@ def derived_rows(
         rows_with_column = []
         for row in rows:
             if derived.source not in row:
-                rows_with_column.append({**row, name: ""})
+                rows_with_column.append(_without(row, name))
                 continue
             try:
                 value = _derived_cell(derived, row[derived.source])

@@ -86,3 +86,28 @@ def test_a_split_may_be_derived(derived, cells):
     assert [split_of(spec, row.cells) for row in rows] == ["dev", "dev", "test"]
     # The second is wrong by the toolkit, since its split has right answers; the third has no score.
     assert [item.truth for item in items_of(spec, rows, "vlmevalkit")] == ["cat", "", None]
+
+
+UNITS = [
+    ({"from": "index", "less": 1, "div": 2}, "index"),
+    ({"from": "index", "part": 4, "by": "_"}, "index"),
+    ({"from": "scene", "mod": 2}, "scene"),
+]
+
+
+@pytest.mark.parametrize(("derived", "lacked"), UNITS)
+def test_units_made_of_a_column_that_the_file_lacks_are_left_out(tmp_path, derived, lacked):
+    spec = toy(
+        derive={"unit": derived},
+        groups=["unit"],
+        figures={"Single": "mean", "Units": {"all": ["unit"]}, "Over units": {"mean_of": "unit"}},
+        headline="Units",
+    )
+    lines = [{"answer": answer, "prediction": "cat"} for answer in ("cat", "cat", "dog", "cat")]
+    texts = [text for text, _ in problems(spec, lines)]
+    for place in ("groups", "figures.Units", "figures.Over units"):
+        assert f"{place}: The file has no column {lacked!r}, so this is left out." in texts
+    found = report(tmp_path / "m.csv", spec, lines)
+    assert means(found) == {"Single": 75.0}
+    numbered = [{**line, lacked: str(number)} for number, line in enumerate(lines, 1)]
+    assert means(report(tmp_path / "n.csv", spec, numbered)).keys() == {*spec.figures}
