@@ -1,9 +1,9 @@
 """Files of a spec's answers: records become rows with their cells by the spec's names, with a list of all problems."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import StrictInt
 
@@ -19,7 +19,7 @@ from scoring.multiple_choice.pictures import picture_cell, picture_digests
 from scoring.multiple_choice.reader import Blocks, Problem, ReadFile, oddities
 from scoring.multiple_choice.types import LETTERS
 from scoring.report import EMPTY_CELLS
-from scoring.rules.base import TOOLKITS, Item, RuleProtocol
+from scoring.rules.base import TOOLKITS, Item, RuleKind, RuleProtocol
 from scoring.specs.derived import Derived, cell_members, cell_text
 from scoring.specs.schema import Case, Spec
 
@@ -186,6 +186,13 @@ def read_questions(spec: Spec, records: Iterable[Record]) -> ReadFile[SpecRow]:
     return reader.finish()
 
 
+class _NeededColumn(NamedTuple):
+    """A column that every file of answers must have, and its place in the spec."""
+
+    place: str
+    name: str
+
+
 class _RowReader:
     def __init__(
         self,
@@ -312,42 +319,63 @@ class _RowReader:
         """Reports the columns that the spec names and the file lacks, and what is left out without them."""
         if not self._rows:
             return
+        spec = self._spec
         present = self._present_columns
-        self._check_rule_columns(present)
-        needed = {f"figures.{name}": self._spec.needed_columns(name) for name in self._spec.figures}
-        needed |= {"groups": self._spec.groups, "splits": [*filter(None, [self._spec.splits])]}
+        self._check_rule_columns()
+        needed = {f"figures.{name}": spec.needed_columns(name) for name in spec.figures}
+        needed |= {"groups": spec.groups, "splits": [*filter(None, [spec.splits])]}
         for field, names in needed.items():
-            lacking = [name for name in map(self._spec.source_of, names) if name not in present]
+            lacking = [name for name in map(spec.source_of, names) if name not in present]
             for column in dict.fromkeys(lacking):
                 text = f"{field}: The file has no column {column!r}, so this is left out."
                 self._add_problem(text, blocks="nothing")
-        for protocol in self._spec.protocols:
-            figures = self._spec.figures_under(protocol, present)
+        for name, figure in spec.figures.items():
+            self._add_empty_columns(f"figures.{name}", map(spec.source_of, figure.condition_columns))
+        for protocol in spec.protocols:
+            figures = spec.figures_under(protocol, present)
             if not figures:
                 self._add_problem(
                     f"No figure of the protocol {protocol} has its columns in the file."
                 )
 
-    def _check_rule_columns(self, present: Container[str]) -> None:
-        """Reports the missing columns that a rule needs, its prompt names, or its cases ask for."""
-        columns = self._spec.columns
-        roles = {"question": columns.question, "truth": columns.truth}
-        rules = [case.rule for case in self._spec.rule]
-        for name in dict.fromkeys(name for rule in rules for name in rule.required):
-            column = roles.get(name, name)
-            if name == "truth" and not self._with_answers:
-                continue  # A question file may leave the right answers with its authors.
-            if column is not None and column not in present:
-                place = f"columns.{name}" if name in roles else _RULE
-                self._add_missing_column(place, column, [*self._present_columns])
+    def _check_rule_columns(self) -> None:
+        """Reports the missing columns that the rows' rules need or name, and that cases ask for."""
+        spec = self._spec
+        fitting = [case_of(spec, row.cells) for row in self._rows]
+        rules = [case.rule for case in spec.rule if any(case is other for other in fitting)]
+        needed = dict.fromkeys(column for rule in rules for column in self._needed_columns(rule))
+        for place, name in needed:
+            if name not in self._present_columns:
+                self._add_missing_column(place, name, [*self._present_columns])
         for name in dict.fromkeys(name for rule in rules for name in rule.prompt_columns):
-            if name not in present:
+            if name not in self._present_columns:
                 text = f"{_RULE}: The file has no column {name!r}, so it stays empty in the prompt."
                 self._add_problem(text, blocks="nothing")
-        conditions = [name for case in self._spec.rule for name in case.when or {}]
-        for name in dict.fromkeys(map(self._spec.source_of, conditions)):
-            if name not in present:
-                text = f"{_RULE}: The file has no column {name!r}, so its cases take every cell of it as empty."
+        named = {column.name for rule in rules for column in rule.named_columns}
+        conditions = [name for case in spec.rule for name in case.when or {}]
+        names = [*sorted(named - {name for _, name in needed}), *map(spec.source_of, conditions)]
+        self._add_empty_columns(_RULE, names)
+
+    def _needed_columns(self, rule: RuleKind) -> Iterator[_NeededColumn]:
+        """Yields the columns that a rule can't do without."""
+        columns = self._spec.columns
+        for name in rule.required:
+            if name == "question":
+                yield _NeededColumn("columns.question", columns.question)
+            elif name != "truth":
+                yield _NeededColumn(_RULE, name)
+            elif not self._with_answers:
+                continue  # A question file may leave the right answers with its authors.
+            elif rule.truth is not None:
+                yield _NeededColumn(_RULE, rule.truth)
+            elif columns.truth is not None:
+                yield _NeededColumn("columns.truth", columns.truth)
+
+    def _add_empty_columns(self, place: str, columns: Iterable[str]) -> None:
+        """Reports those of these columns that the file lacks, where an empty cell means something too."""
+        for column in dict.fromkeys(columns):
+            if column not in self._present_columns:
+                text = f"{place}: The file has no column {column!r}, so every cell of it counts as empty."
                 self._add_problem(text, blocks="nothing")
 
     def _add_missing_column(

@@ -111,3 +111,52 @@ def test_units_made_of_a_column_that_the_file_lacks_are_left_out(tmp_path, deriv
     assert means(found) == {"Single": 75.0}
     numbered = [{**line, lacked: str(number)} for number, line in enumerate(lines, 1)]
     assert means(report(tmp_path / "n.csv", spec, numbered)).keys() == {*spec.figures}
+
+
+EMPTY = "The file has no column {!r}, so every cell of it counts as empty."
+
+
+@pytest.mark.parametrize(
+    ("figure", "lacked"),
+    [
+        ({"mean": "rows", "without": {"level": "easy"}}, ["level"]),
+        ({"mean": "rows", "where": {"half": "2D", "level": ""}}, ["half", "level"]),
+        ({"above": 0, "where": {"form": "mc"}}, ["tags"]),
+    ],
+)
+def test_a_column_that_a_figures_conditions_lack_is_named(figure, lacked):
+    derive = {"form": {"from": "tags", "part": 1, "by": ","}}
+    spec = toy(derive=derive, figures={"All": "mean", "Some": figure})
+    line = {"index": "1", "answer": "cat", "prediction": "cat"}
+    told = [(f"figures.Some: {EMPTY.format(column)}", "nothing") for column in lacked]
+    assert problems(spec, [line]) == told
+    assert problems(spec, [{**line, **dict.fromkeys(lacked, "x")}]) == []
+
+
+def test_each_rule_that_is_used_needs_its_own_right_answers():
+    own = {"kind": "number", "truth": "gold"}
+    counted = {"index": "1", "form": "count", "gold": "7", "prediction": "7"}
+    assert problems(toy(rule=own), [counted]) == []
+    cases = [{"when": {"form": "count"}, "rule": own}, {"rule": "text"}]
+    assert problems(toy(rule=cases), [counted]) == []
+    named = {"index": "2", "form": "name", "answer": "cat", "prediction": "cat"}
+    assert problems(toy(rule=cases), [named]) == []
+    with_number = [named, {**named, "index": "3", "form": "count"}]
+    lacking = "rule: The file has no 'gold'. It has 'index', 'form', 'answer', 'prediction'."
+    assert (lacking, "scoring") in problems(toy(rule=cases), with_number)
+    with_name = [counted, {**counted, "index": "3", "form": "name"}]
+    lacking = (
+        "columns.truth: The file has no 'answer'. It has 'index', 'form', 'gold', 'prediction'."
+    )
+    assert (lacking, "scoring") in problems(toy(rule=cases), with_name)
+
+
+def test_a_column_of_a_rules_parameter_is_named():
+    letters = {"kind": "letter", "options": "choices"}
+    line = {"index": "1", "answer": "A", "prediction": "A"}
+    told = (f"rule: {EMPTY.format('choices')}", "nothing")
+    assert problems(toy(rule=letters), [line]) == [told]
+    assert problems(toy(rule=letters), [{**line, "choices": "['a', 'b']"}]) == []
+    digits = {"kind": "number", "as": "float", "places": "digits"}
+    number = {"index": "1", "answer": "1.5", "prediction": "1.5"}
+    assert problems(toy(rule=digits), [number]) == [(f"rule: {EMPTY.format('digits')}", "nothing")]

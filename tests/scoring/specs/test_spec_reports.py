@@ -236,7 +236,7 @@ def test_a_column_that_decides_between_rules_is_missed(tmp_path):
     row = {"case": "1", **CELLS, "key": "7", "prediction": "seven"}
     assert not opened(put(tmp_path / "a.csv", [row | {"form": "number"}]), spec).problems
     [problem] = opened(put(tmp_path / "b.csv", [row]), spec).problems
-    told = "rule: The file has no column 'form', so its cases take every cell of it as empty."
+    told = "rule: The file has no column 'form', so every cell of it counts as empty."
     assert (problem.text, problem.blocks) == (told, "nothing")
 
 
