@@ -54,13 +54,13 @@ from scoring.score_sheets import TreeTable
 from scoring.specs.derived import cell_members
 from scoring.specs.downloads import report_files
 from scoring.specs.judging import judge_tasks, stamped, with_outcomes
+from scoring.specs.layout import layout_of
 from scoring.specs.problems import either
 from scoring.specs.reading import (
     SpecRow,
     case_of,
     derived_rows,
     item_of,
-    layout_of,
     read_questions,
     read_spec_rows,
     split_of,

@@ -7,13 +7,8 @@ from typing import Any, NamedTuple
 
 from pydantic import StrictInt
 
-from arena.io.tables import KEY, Record
-from scoring.multiple_choice.columns import (
-    columns_by_plain_name,
-    lettered_options,
-    option_columns,
-    plain_name,
-)
+from arena.io.tables import Record
+from scoring.multiple_choice.columns import columns_by_plain_name, lettered_options, option_columns
 from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options, options_in_text
 from scoring.multiple_choice.pictures import picture_cell, picture_digests
 from scoring.multiple_choice.reader import Blocks, Problem, ReadFile, oddities
@@ -21,15 +16,9 @@ from scoring.multiple_choice.types import LETTERS
 from scoring.report import EMPTY_CELLS
 from scoring.rules.base import TOOLKITS, Item, RuleKind, RuleProtocol
 from scoring.specs.derived import Derived, cell_members, cell_text
+from scoring.specs.layout import layout_of, layout_of_answers
 from scoring.specs.schema import Case, Spec
 
-_SPELLINGS: Mapping[str, Sequence[str]] = {
-    "id": ("index", "id", "question_id", "idx", "questionid", KEY),
-    "question": ("question",),
-    "truth": ("answer", "answers"),
-    "answer": ("prediction", "pred", "response", "output", "model_answer"),
-}
-"""Usual names of a column by its role, where the spec keeps the first of them."""
 _MODEL_COLUMNS = ("model", "model_id", "model_name")
 """Columns that may name the model."""
 _RULE = "rule"
@@ -279,7 +268,7 @@ class _RowReader:
         if key not in self._layouts:
             layout = layout_of(self._spec, key)
             if self._questions is not None:
-                layout = _layout_of_answers(self._spec, layout)
+                layout = layout_of_answers(self._spec, layout)
             self._layouts[key] = layout
         return self._layouts[key]
 
@@ -438,100 +427,6 @@ class _RowReader:
 
     def _add_problem(self, text: str, row: int = 0, blocks: Blocks = "scoring") -> None:
         self._problems.append(Problem(row, None, text, blocks))
-
-
-def layout_of(spec: Spec, file: Sequence[str]) -> Mapping[str, str]:
-    """Returns a file's columns by the spec's names, in the file's order.
-
-    Columns that the spec doesn't name keep their own names.
-    """
-    spellings = columns_by_plain_name(file)
-    layout: dict[str, str] = {}
-    for role in _SPELLINGS:
-        name = getattr(spec.columns, role)
-        if name is None:
-            continue
-        column = _find_column(_names_of_role(role, name), file, spellings)
-        if column is not None and column not in layout.values():
-            layout[name] = column
-    for name in _named_columns(spec):
-        column = _find_column([name], file, spellings)
-        if column is not None:
-            layout.setdefault(name, column)
-    taken = {*layout.values()}
-    layout |= {column: column for column in file if column not in taken}
-    places = {column: place for place, column in enumerate(file)}
-    return dict(sorted(layout.items(), key=lambda entry: places[entry[1]]))
-
-
-def _names_of_role(role: str, name: str) -> Sequence[str]:
-    """The names that a role's column may have in a file: those of toolkits only where the spec keeps the usual name."""
-    usual_names = _SPELLINGS[role]
-    if name == usual_names[0]:
-        return usual_names
-    return [name, KEY] if role == "id" else [name]
-
-
-def has_truths(file: Sequence[str]) -> bool:
-    """Whether a file of these columns has questions, right answers and a model's, in any spelling."""
-    spellings = columns_by_plain_name(file)
-    return all(
-        _find_column(_SPELLINGS[role], file, spellings) for role in ("question", "truth", "answer")
-    )
-
-
-def has_answers(file: Sequence[str], spec: Spec | None = None) -> bool:
-    """Whether a file of these columns has a model's answers: as the spec calls them, else in any spelling."""
-    if spec is not None:
-        return spec.columns.answer in layout_of(spec, file)
-    return _find_column(_SPELLINGS["answer"], file, columns_by_plain_name(file)) is not None
-
-
-def has_questions(file: Sequence[str], spec: Spec | None = None) -> bool:
-    """Whether a file of these columns has the questions' texts."""
-    if spec is not None:
-        return spec.columns.question in layout_of(spec, file)
-    return _find_column(_SPELLINGS["question"], file, columns_by_plain_name(file)) is not None
-
-
-def _layout_of_answers(spec: Spec, layout: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the layout of answers beside their question file; their column may be `text`, or that of the truths.
-
-    A file with questions of its own may be the question file itself, whose right answers are not a model's.
-    """
-    columns = spec.columns
-    if columns.answer in layout:
-        return layout
-    names = ["text"] if columns.question in layout else ["text", columns.truth]
-    answer_name = next((name for name in names if name in layout), None)
-    if answer_name is None:
-        return layout
-    return {
-        columns.answer if name == answer_name else name: column for name, column in layout.items()
-    }
-
-
-def _find_column(
-    names: Sequence[str], file: Sequence[str], spellings: Mapping[str, str]
-) -> str | None:
-    """Returns the file's column for the first of these names that it has, in any spelling."""
-    for name in names:
-        column = name if name in file else spellings.get(plain_name(name))
-        if column is not None:
-            return column
-    return None
-
-
-def _named_columns(spec: Spec) -> Iterator[str]:
-    """Yields the columns that a spec names, except those of its roles and of its rule's own parameters."""
-    derived = spec.derive
-    names = [*spec.groups, *filter(None, [spec.splits])]
-    names += [column for figure in spec.figures.values() for column in figure.columns]
-    names += [column for figure in spec.figures.values() for column in figure.condition_columns]
-    names += [derived_column.source for derived_column in derived.values()]
-    names += [column for case in spec.rule for column in case.when or {}]
-    names += spec.columns.options or ()
-    yield from (name for name in dict.fromkeys(names) if name not in derived)
 
 
 def with_id(spec: Spec, row: SpecRow) -> Mapping[str, Any]:
