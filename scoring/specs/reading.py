@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from pydantic import StrictInt
 
 from arena.io.tables import Record
+from arena.types import grouped
 from scoring.multiple_choice.columns import columns_by_plain_name, lettered_options, option_columns
 from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options, options_in_text
 from scoring.multiple_choice.pictures import picture_cell, picture_digests
@@ -203,6 +204,10 @@ class _RowReader:
         """The numbers of the rows that are counted, in place of an id."""
         self._reworded = 0
         """Rows with another question than the question file's."""
+        self._ids_by_text = grouped(
+            (self._question_text(cells), id) for id, cells in (questions or {}).items()
+        )
+        """The ids of the question file by their questions' texts."""
 
     def take(self, record: Record) -> None:
         """Reads a record as the next row, or adds its problem."""
@@ -219,6 +224,8 @@ class _RowReader:
             self._add_problem(text, record.row)
             return
         id = self._row_id(cells, record)
+        if id is None:
+            return
         if self._questions is not None:
             published = self._questions.get(id)
             if published is None:
@@ -272,23 +279,50 @@ class _RowReader:
             self._layouts[key] = layout
         return self._layouts[key]
 
-    def _row_id(self, cells: Mapping[str, Any], record: Record) -> str:
+    def _row_id(self, cells: Mapping[str, Any], record: Record) -> str | None:
+        """The row's id; without a column of ids, that of its question's text. None after reporting a problem."""
         text = cell_text(cells.get(self._spec.columns.id)).strip()
         whole_number = text.removesuffix(".0")  # pandas makes 3.0 of 3 in a column with empty cells
         if whole_number.removeprefix("-").isdecimal():
             return whole_number
         if text:
             return text
+        number = str(len(self._rows))
+        if self._questions is not None and self._spec.columns.id not in cells:
+            question = self._question_text(cells)
+            ids = self._ids_of_text(question)
+            if len(ids) == 1:
+                return ids[0]
+            known_question = self._question_text(self._questions.get(number, {}))
+            if question and known_question not in ("", question):
+                column = self._spec.columns.id
+                text = f"{len(ids)} questions have this text, and one is needed. Add a column {column!r}."
+                self._add_problem(text, record.row)
+                return None
         self._rows_without_id.append(record.row)
-        return str(len(self._rows))
+        return number
+
+    def _question_text(self, cells: Mapping[str, Any]) -> str:
+        """A question's text with single blanks; "" without one."""
+        return " ".join(cell_text(cells.get(self._spec.columns.question)).split())
+
+    def _ids_of_text(self, text: str) -> Sequence[str]:
+        """The ids of the question file's questions with this text; none for no text."""
+        return self._ids_by_text.get(text, ()) if text else ()
 
     def _check_differences(
         self, published: Mapping[str, Any], cells: Mapping[str, Any], id: str, row: int
     ) -> None:
-        """Reports a row whose options or truth differ from the question file's.
+        """Reports a row with the text of another question, or other options or another truth than the question file.
 
-        Rows with another question are only counted: the model may have been asked in other words.
+        Rows with any other text are only counted: the model may have been asked in other words.
         """
+        question = self._question_text(cells)
+        ids = self._ids_of_text(question)
+        if ids and id not in ids:
+            text = f"This is the question of {ids[0][:40]}, not of {id[:40]}. Correct the ids, or delete them."
+            self._add_problem(text, row)
+            return
         truth = self._spec.columns.truth
         options = options_of(self._spec, cells)
         published_options = options_of(self._spec, published)
@@ -299,9 +333,7 @@ class _RowReader:
         if options_differ or answers_differ:
             text = f"Index {id} has other options or another answer in the question file. Choose the right one."
             self._add_problem(text, row)
-        question = cell_text(cells.get(self._spec.columns.question)).split()
-        published_question = cell_text(published.get(self._spec.columns.question)).split()
-        if question and question != published_question:
+        if question and not ids:
             self._reworded += 1
 
     def _check_columns(self) -> None:
@@ -319,7 +351,9 @@ class _RowReader:
                 text = f"{field}: The file has no column {column!r}, so this is left out."
                 self._add_problem(text, blocks="nothing")
         for name, figure in spec.figures.items():
-            self._add_empty_columns(f"figures.{name}", map(spec.source_of, figure.condition_columns))
+            self._add_empty_columns(
+                f"figures.{name}", map(spec.source_of, figure.condition_columns)
+            )
         for protocol in spec.protocols:
             figures = spec.figures_under(protocol, present)
             if not figures:

@@ -160,3 +160,59 @@ def test_a_column_of_a_rules_parameter_is_named():
     digits = {"kind": "number", "as": "float", "places": "digits"}
     number = {"index": "1", "answer": "1.5", "prediction": "1.5"}
     assert problems(toy(rule=digits), [number]) == [(f"rule: {EMPTY.format('digits')}", "nothing")]
+
+
+QUESTIONS = {
+    "0": {"question": "What is on the sofa?", "answer": "a dog"},
+    "1": {"question": "What is in the tree?", "answer": "an owl"},
+    "2": {"question": "Which is larger?", "answer": "the horse"},
+    "3": {"question": "Which is larger?", "answer": "the cow"},
+}
+
+
+def asked(*ids, **other):
+    return [{"question": QUESTIONS[id]["question"], "prediction": id, **other} for id in ids]
+
+
+def test_answers_without_ids_are_joined_by_their_questions_texts():
+    file = read(toy(), asked("1", "0"), QUESTIONS)
+    assert [(row.id, row.answer, row.cells["answer"]) for row in file.rows] == [
+        ("1", "1", "an owl"),
+        ("0", "0", "a dog"),
+    ]
+    assert [problem.blocks for problem in file.problems] == ["whole"]  # Two have no answer.
+    in_order = read(toy(), asked("0", "1", "2", "3"), QUESTIONS)
+    assert [row.id for row in in_order.rows] == ["0", "1", "2", "3"]
+    spaced = [{"question": " What is\nin the tree? ", "prediction": "x"}]
+    assert [row.id for row in read(toy(), spaced, QUESTIONS).rows] == ["1"]
+    (unasked,) = read(toy(), [{"prediction": "x"}], QUESTIONS).rows
+    assert unasked.id == "0"
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (asked("2"), "2 questions have this text, and one is needed. Add a column 'index'."),
+        (
+            [{"question": "What else?", "prediction": "x"}],
+            "0 questions have this text, and one is needed. Add a column 'index'.",
+        ),
+        (
+            asked("1", index="0"),
+            "This is the question of 1, not of 0. Correct the ids, or delete them.",
+        ),
+        (
+            asked("3", index="1"),
+            "This is the question of 2, not of 1. Correct the ids, or delete them.",
+        ),
+    ],
+)
+def test_an_answer_to_another_question_is_refused(lines, told):
+    assert (told, "scoring") in problems(toy(), lines, QUESTIONS)
+
+
+def test_a_question_in_other_words_is_counted():
+    reworded = [{"index": "1", "question": "What do you see in the tree?", "prediction": "x"}]
+    file = read(toy(), [*reworded, *asked("3", index="3")], QUESTIONS)
+    assert (len(file.rows), file.reworded) == (2, 1)
+    assert all(problem.blocks != "scoring" for problem in file.problems)
