@@ -61,6 +61,7 @@ from scoring.specs.reading import (
     case_of,
     derived_rows,
     item_of,
+    items_of,
     read_questions,
     read_spec_rows,
     split_of,
@@ -252,7 +253,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         return spec_submission(report)
 
     def lines(self, file: ReadFile[SpecRow]) -> tuple[str, ...]:
-        items = [item_of(self.spec, row) for row in file.rows]
+        items = items_of(self.spec, file.rows, "strict")
         known = [item for item in items if has_truth(self.spec, item)]
         problems = [(wrong_truth(self.spec, item), item.id) for item in known]
         ids_by_problem = grouped((problem, id) for problem, id in problems if problem)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from scoring.intervals import UNIT, Ends
 from scoring.judges.spec import Ask, JudgeSpec, Reply, ShownImage
+from scoring.multiple_choice.truths import TruthCell
 from scoring.rules.short_answers import short_answer
 from scoring.text_lists import listed_texts
 
@@ -33,6 +34,8 @@ class Item:
     """Every column of the row."""
     pictures: tuple[ShownImage, ...] = ()
     """Pictures for a judge."""
+    letter: str | None = None
+    """The letter of the right option, if the whole column of right answers shows it."""
 
 
 @dataclass(frozen=True)
@@ -196,6 +199,10 @@ class RuleKind(BaseModel, ABC):
     def shown_options(self, item: Item) -> Mapping[str, str]:
         """The options that a model is shown, by letter."""
         return item.options
+
+    def truth_cell(self, item: Item) -> TruthCell | None:
+        """The right answer as a cell of a column of letters, texts or places of options; None for other kinds."""
+        return None
 
     def wrong_truth(self, item: Item) -> str:
         """Reason why `strict` can't score a question by its right answer, to end a sentence; "" if it can."""

@@ -13,6 +13,7 @@ from scoring.multiple_choice.columns import columns_by_plain_name, lettered_opti
 from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options, options_in_text
 from scoring.multiple_choice.pictures import picture_cell, picture_digests
 from scoring.multiple_choice.reader import Blocks, Problem, ReadFile, oddities
+from scoring.multiple_choice.truths import Truths, read_truths
 from scoring.multiple_choice.types import LETTERS
 from scoring.report import EMPTY_CELLS
 from scoring.rules.base import TOOLKITS, Item, RuleKind, RuleProtocol
@@ -48,7 +49,7 @@ def items_of(spec: Spec, rows: Sequence[SpecRow], protocol: RuleProtocol) -> lis
 
     A toolkit compares with an empty cell too, unless its whole split has no right answers.
     """
-    items = [item_of(spec, row) for row in rows]
+    items = _with_letters(spec, [item_of(spec, row) for row in rows])
     if protocol not in TOOLKITS or spec.columns.truth is None:
         return items
     splits = [split_of(spec, row.cells) for row in rows]
@@ -59,6 +60,36 @@ def items_of(spec: Spec, rows: Sequence[SpecRow], protocol: RuleProtocol) -> lis
         replace(item, truth="") if item.truth is None and split in splits_with_truths else item
         for split, item in zip(splits, items, strict=True)
     ]
+
+
+class _TruthColumn(NamedTuple):
+    """Right answers that are letters, texts or places of options, read together: only a whole column shows which."""
+
+    places: Sequence[int]
+    """The places of their questions, among all."""
+    truths: Truths
+
+
+def _truth_columns(spec: Spec, items: Sequence[Item]) -> Iterator[_TruthColumn]:
+    """Yields the right answers of letters, by the column that the rule of each question reads."""
+    cells = []
+    for place, item in enumerate(items):
+        case = case_of(spec, item.cells)
+        cell = case.rule.truth_cell(item) if case else None
+        if case and cell and not is_empty(cell.written):
+            cells.append((case.rule.truth, (place, cell)))
+    for column in grouped(cells).values():
+        places = [place for place, _ in column]
+        yield _TruthColumn(places, read_truths([cell for _, cell in column]))
+
+
+def _with_letters(spec: Spec, items: Sequence[Item]) -> list[Item]:
+    """The questions, each with the letter of its right option if the column of right answers shows it."""
+    lettered = [*items]
+    for column in _truth_columns(spec, items):
+        for place, letter in zip(column.places, column.truths.letters, strict=True):
+            lettered[place] = replace(items[place], letter=letter)
+    return lettered
 
 
 def item_of(spec: Spec, row: SpecRow) -> Item:
@@ -245,6 +276,7 @@ class _RowReader:
     def finish(self) -> ReadFile[SpecRow]:
         """Returns the rows with all problems, those of the whole file too."""
         self._check_columns()
+        self._check_right_letters()
         self._check_repeated_ids()
         cells = self._picture_cells()
         if self._questions is not None:
@@ -406,6 +438,18 @@ class _RowReader:
     ) -> None:
         names = ", ".join(map(repr, present[:_SHOWN])) or "none"
         self._add_problem(f"{place}: The file has no {column!r}. It has {names}.", row)
+
+    def _check_right_letters(self) -> None:
+        """Reports how columns of right options were read, or why they can't be."""
+        items = [item_of(self._spec, row) for row in self._rows]
+        for places, truths in _truth_columns(self._spec, items):
+            if truths.misfit:
+                row = self._rows[places[truths.misfit.position]].row
+                self._add_problem(truths.misfit.problem, row)
+            elif truths.ambiguous:
+                self._add_problem(truths.ambiguous)
+            elif truths.notice:
+                self._add_problem(truths.notice, blocks="nothing")
 
     def _check_empty_ids(self) -> None:
         """Reports the rows without an id, or that the whole file has none."""

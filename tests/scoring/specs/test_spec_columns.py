@@ -216,3 +216,56 @@ def test_a_question_in_other_words_is_counted():
     file = read(toy(), [*reworded, *asked("3", index="3")], QUESTIONS)
     assert (len(file.rows), file.reworded) == (2, 1)
     assert all(problem.blocks != "scoring" for problem in file.problems)
+
+
+OPTIONS = {"A": "a dog", "B": "a cat", "C": "an owl", "D": "a cow"}
+NUMBERS = {"A": "2", "B": "3", "C": "4", "D": "5"}
+
+
+def chosen(truths, options, column="answer"):
+    """Rows whose answers are A, B, C and so on, with these right answers."""
+    return [
+        {"index": str(number), "prediction": letter, column: truth, **options}
+        for number, (truth, letter) in enumerate(zip(truths, "ABCDABCD", strict=False))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("truths", "options"),
+    [
+        ("1234", OPTIONS),
+        ("0123", OPTIONS),
+        ("2345", NUMBERS),
+        (["a dog", "B", "(C)", "D"], OPTIONS),
+        (["1.0", "2.0", "3.0", "4.0"], OPTIONS),
+    ],
+)
+@pytest.mark.parametrize("own", [None, "gold"])
+def test_the_whole_column_shows_how_right_options_are_written(tmp_path, truths, options, own):
+    column = own or "answer"
+    rule = {"kind": "letter", "truth": own} if own else "letter"
+    columns = {"columns": {"truth": None}} if own else {}
+    found = report(tmp_path / "m.csv", toy(rule=rule, **columns), chosen(truths, options, column))
+    assert [row.reading.score for row in found.rows] == [1.0, 1.0, 1.0, 1.0]
+    assert any("read as" in problem.text for problem in found.problems)
+
+
+def test_rules_of_one_column_read_it_together(tmp_path):
+    cases = [
+        {"when": {"form": "x"}, "rule": {"kind": "letter", "final_line": "So:"}},
+        {"rule": "letter"},
+    ]
+    lines = chosen("1234", OPTIONS)
+    lines = [{**line, "form": form} for line, form in zip(lines, "xyxy", strict=True)]
+    found = report(tmp_path / "m.csv", toy(rule=cases), lines)
+    assert [row.reading.score for row in found.rows] == [1.0, 1.0, 1.0, 1.0]
+
+
+def test_a_column_of_numbers_that_may_count_in_two_ways_is_refused():
+    ((text, blocks),) = problems(toy(rule="letter"), chosen("123", OPTIONS))
+    assert text.startswith("The right answers are numbers (1, 2, 3), and they may be counted from")
+    assert blocks == "scoring"
+    file = read(toy(rule="letter"), chosen("12347", OPTIONS))
+    (misfit,) = file.problems
+    assert (misfit.row, misfit.blocks) == (5, "scoring")
+    assert "The answer '7' isn't one of the 4 options" in misfit.text
