@@ -78,6 +78,7 @@ from scoring.specs.report import (
     lost_judging,
     partial_sums,
     read_rows,
+    reference_texts,
     report_items,
     ruled_rows,
     spec_of_report,
@@ -272,12 +273,10 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         return tuple(lines)
 
     def no_answers(self, file: ReadFile[SpecRow]) -> Mapping[str, str]:
-        reasons = {}
-        for row in file.rows:
-            item = item_of(self.spec, row)
-            references = [*filter(None, [item.truth]), *item.options.values()]
-            reasons[row.id] = no_answer(row.answer, references)
-        return reasons
+        return {
+            row.id: no_answer(row.answer, reference_texts(self.spec, item_of(self.spec, row)))
+            for row in file.rows
+        }
 
     def no_answer_notes(self, report: SpecReport) -> tuple[str, ...]:
         reasons = {row.row.id: row.no_answer for row in report.rows}

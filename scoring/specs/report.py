@@ -14,7 +14,15 @@ from scoring.judges.spec import ShownImage
 from scoring.multiple_choice.reader import Problem
 from scoring.no_answers import no_answer, unscored_because
 from scoring.report import JudgeStamp, QuestionStamp, ScoreLine, line, mostly_unread, remembered
-from scoring.rules.base import TOOLKITS, Item, Judged, Reading, RuleKind, RuleProtocol
+from scoring.rules.base import (
+    TOOLKITS,
+    Item,
+    Judged,
+    Reading,
+    RuleKind,
+    RuleProtocol,
+    accepted_answers,
+)
 from scoring.specs.derived import cell_members
 from scoring.specs.figure_values import figure_line
 from scoring.specs.figures import Figure
@@ -96,7 +104,7 @@ def read_rows(
 
 def read_row(spec: Spec, row: SpecRow, item: Item, protocol: RuleProtocol) -> ReadRow:
     """Reads an answer by the spec's rule. Under `strict`, text that is no answer of a model is unscored."""
-    reason = no_answer(row.answer, [item.truth or "", *item.options.values()])
+    reason = no_answer(row.answer, reference_texts(spec, item))
     if reason and protocol == "strict":
         return ReadRow(row, _no_answer_reading(reason), reason)
     case = case_of(spec, row.cells)
@@ -120,6 +128,13 @@ def truth_of(spec: Spec, item: Item) -> str | None:
     """The right answer that a question's rule compares with; None without one."""
     case = case_of(spec, item.cells)
     return case.rule.truth_of(item) if case else item.truth
+
+
+def reference_texts(spec: Spec, item: Item) -> list[str]:
+    """The texts that are answers whatever they look like: each right answer, and the options that a model is shown."""
+    case = case_of(spec, item.cells)
+    options = case.rule.shown_options(item) if case else item.options
+    return [*accepted_answers(truth_of(spec, item) or ""), *options.values()]
 
 
 def has_truth(spec: Spec, item: Item) -> bool:
@@ -184,7 +199,7 @@ def _final_row(spec: Spec, row: ReadRow, item: Item) -> ReadRow:
     case = case_of(spec, row.row.cells)
     if case is None or not has_truth(spec, item):
         return row
-    reason = no_answer(row.row.answer, item.options.values())
+    reason = no_answer(row.row.answer, case.rule.shown_options(item).values())
     if reason:
         return replace(row, reading=_no_answer_reading(reason), no_answer=reason)
     if row.reading.score is None and row.reading.why in case.rule.truth_reasons:

@@ -15,6 +15,7 @@ from scoring.registry import open_upload
 from scoring.report import Filled, Grade
 from scoring.rules.short_answers import unwrap_answer
 from scoring.specs.files import load_spec
+from scoring.specs.schema import spec_of
 
 SAMPLE = own_sample()
 SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, 0, None)
@@ -108,6 +109,31 @@ def test_what_is_no_answer_is_named_before_anything_is_paid():
     error, nothing = notices(upload, SAMPLE)
     assert error.startswith(f"1 of the {len(ANSWERS)} answers isn't from the model (a server error")
     assert "stay unscored and cost nothing" in nothing
+
+
+BROKEN = "CUDA out of memory"
+REFERENCES = [
+    ("text", {"answer": ["a dog", BROKEN]}),
+    ("text", {"answer": "['a dog', 'CUDA out of memory.']"}),
+    ({"kind": "text", "truth": "gold"}, {"gold": [BROKEN], "answer": "a dog"}),
+    ({"kind": "letter", "options": "shown"}, {"shown": [BROKEN, "a dog"], "answer": "A"}),
+]
+
+
+@pytest.mark.parametrize(("rule", "cells"), REFERENCES)
+def test_a_text_like_any_reference_of_its_rule_is_an_answer(tmp_path, rule, cells):
+    rows = [{"index": str(id), "question": "What is it?", **cells} for id in (1, 2)]
+    answers = (f"{BROKEN}.", "Request timed out")
+    rows = [{**row, "prediction": text} for row, text in zip(rows, answers, strict=True)]
+    (tmp_path / "m.json").write_text(json.dumps(rows))
+    screens = spec_benchmark("own", spec_of({"name": "Own", "about": "Screens.", "rule": rule}))
+    opened = open_upload(tmp_path / "m.json", benchmark=screens)
+    assert screens.no_answers(opened.file) == {"1": "", "2": "a server error"}
+    report = opened.report("strict")
+    assert [row.reading.score for row in report.rows] == [1.0, None]
+    # Where right answers are hidden, an option is an answer, and a right answer's text alone is none.
+    first, _ = screens.final_report(report).rows
+    assert first.no_answer == ("" if "shown" in cells else "a server error")
 
 
 # Short answers
