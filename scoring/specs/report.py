@@ -23,6 +23,7 @@ from scoring.rules.base import (
     RuleProtocol,
     accepted_answers,
 )
+from scoring.rules.judging import is_reply_read
 from scoring.specs.derived import cell_members
 from scoring.specs.figure_values import figure_line
 from scoring.specs.figures import Figure
@@ -214,7 +215,7 @@ def _no_answer_reading(reason: str) -> Reading:
 def lost_judging(report: SpecReport, unit: str = "answer") -> str:
     """A sentence saying that most of the judge's replies could not be read; "" if they could."""
     judged_rows = [row for row in report.rows if row.replies]
-    unread = sum(not row.reading.read for row in judged_rows)
+    unread = sum(not is_reply_read(row.reading) for row in judged_rows)
     return mostly_unread(unread, len(judged_rows), unit)
 
 
