@@ -200,6 +200,10 @@ class RuleKind(BaseModel, ABC):
         """The options that a model is shown, by letter."""
         return item.options
 
+    def read_truth(self, item: Item, protocol: RuleProtocol) -> str:
+        """The right answer in the words of this rule's readings, for figures that compare the two; "" without one."""
+        return self.truth_of(item) or ""
+
     def truth_cell(self, item: Item) -> TruthCell | None:
         """The right answer as a cell of a column of letters, texts or places of options; None for other kinds."""
         return None

@@ -129,6 +129,14 @@ class LetterRule(RuleKind):
             return PROMPT
         return PROMPTS[language(self._choice_question(item))]
 
+    def read_truth(self, item: Item, protocol: RuleProtocol) -> str:
+        truth = super().read_truth(item, protocol)
+        if not truth or self._is_open_question(item, protocol):
+            return truth
+        if protocol not in _CHOICE_PROTOCOLS:
+            return self._toolkit_truth(item, protocol)
+        return self._right_letter(item) or truth
+
     def truth_cell(self, item: Item) -> TruthCell | None:
         truth = self.truth_of(item)
         options = self.shown_options(item)

@@ -50,6 +50,9 @@ class YesNoRule(JudgedKind):
         reader = _READERS[self.read] if has_own_reader else kit_word
         return self._score_word(item, reader(answer), protocol)
 
+    def read_truth(self, item: Item, protocol: RuleProtocol) -> str:
+        return self._right_word(item) or super().read_truth(item, protocol)
+
     def wrong_truth(self, item: Item) -> str:
         return "" if self._right_word(item) else "is neither yes nor no"
 

@@ -237,11 +237,11 @@ def scored_rows_of_report(report: SpecReport) -> ScoredRows:
     return scored_rows(
         scores=[row.reading.score for row in rows],
         reads=[row.reading.read for row in rows],
-        truths=[truth_of(spec, row.item) or "" for row in rows],
+        truths=[row.truth for row in rows],
         pictures=_picture_names(rows, is_split=len(rows) > len(report.rows)),
         cells=cell_lists,
         answers=[row.answer_number for row in rows],
-        options=[len(row.item.options) for row in rows],
+        options=[row.option_count for row in rows],
         ends=score_ends(spec),
         is_unread_no=report.protocol == "vlmevalkit",
         **mark_fields,
@@ -257,6 +257,9 @@ class _ScorableRow(NamedTuple):
     item: Item
     cells: Mapping[str, Any]
     """With the derived columns."""
+    truth: str
+    """In the words of the rule's readings."""
+    option_count: int
 
 
 def _scorable_rows(report: SpecReport) -> Iterator[_ScorableRow]:
@@ -266,8 +269,19 @@ def _scorable_rows(report: SpecReport) -> Iterator[_ScorableRow]:
         if not has_truth(spec, item):
             continue
         reading = _LOST if is_lost and row.replies else row.reading
+        case = case_of(spec, item.cells)
+        truth = case.rule.read_truth(item, report.protocol) if case else item.truth or ""
+        options = case.rule.shown_options(item) if case else item.options
         for cells in derived_rows(spec, with_id(spec, row.row), report.protocol):
-            yield _ScorableRow(number, row.row.picture, reading, item, cells)
+            yield _ScorableRow(
+                answer_number=number,
+                picture=row.row.picture,
+                reading=reading,
+                item=item,
+                cells=cells,
+                truth=truth,
+                option_count=len(options),
+            )
 
 
 def _picture_names(rows: Sequence[_ScorableRow], is_split: bool) -> list[str]:

@@ -269,3 +269,37 @@ def test_a_column_of_numbers_that_may_count_in_two_ways_is_refused():
     (misfit,) = file.problems
     assert (misfit.row, misfit.blocks) == (5, "scoring")
     assert "The answer '7' isn't one of the 4 options" in misfit.text
+
+
+@pytest.mark.parametrize(
+    ("rule", "positive", "truths"),
+    [
+        ("yes_no", "Yes", ["Yes.", "No.", " yes ", "NO"]),
+        ("letter", "A", ["(A)", "B.", "a dog", "B"]),
+        ({"kind": "letter", "read": "standing"}, "A", ["A. a dog", "a cat", "a", "b"]),
+    ],
+)
+def test_figures_of_an_answer_read_right_answers_as_the_rule_does(tmp_path, rule, positive, truths):
+    figures = {form: {form: positive} for form in ("f1", "precision", "recall")}
+    spec = toy(rule=rule, figures={"accuracy": "mean", **figures})
+    answers = ["Yes", "No", "Yes", "Yes"] if rule == "yes_no" else ["A", "B", "A", "A"]
+    lines = [
+        {"index": str(id), "answer": truth, "prediction": answer, "A": "a dog", "B": "a cat"}
+        for id, (truth, answer) in enumerate(zip(truths, answers, strict=True))
+    ]
+    found = means(report(tmp_path / "m.csv", spec, lines))
+    assert found == pytest.approx(
+        {"accuracy": 75.0, "f1": 80.0, "precision": 200 / 3, "recall": 100.0}
+    )
+
+
+def test_a_guess_is_among_the_options_that_are_shown(tmp_path):
+    rule = {"kind": "letter", "options": "shown"}
+    spec = toy(
+        rule=rule, figures={"Overall": "mean", "Guess": {"mean": "rows", "chance": "options"}}
+    )
+    lines = [
+        {"index": "1", "answer": "A", "prediction": "A", "shown": "['a dog', 'a cat']"},
+        {"index": "2", "answer": "C", "prediction": "A", "shown": "['1', '2', '3', '4']"},
+    ]
+    assert means(report(tmp_path / "m.csv", spec, lines)) == {"Overall": 50.0, "Guess": 37.5}
