@@ -162,3 +162,16 @@ def test_a_schema_lists_101_grades_and_no_more():
             {"kind": "rubric", "grades": [0, steps], "step": 1, "prompt": "{answer}"}
         )
         assert len(rule._listed_grades) == listed
+
+
+@pytest.mark.parametrize("empty", [None, "", " \n", "nan", "NA"])
+def test_nothing_is_compared_with_an_empty_cell(empty):
+    pair = {"kind": "pairwise", "baseline": "base", "prompt": "{answer_a} {answer_b}"}
+    labels = {"A>>B": -2, "A>B": -1, "A=B": 0, "B>A": 1, "B>>A": 2}
+    rule = KINDS["pairwise"].model_validate({**pair, "verdicts": labels})
+    item = Item("1", "What is it?", None, {}, {"base": empty})
+    reading = rule.reading(item, "a cat", "strict")
+    assert (reading.score, reading.why) == (None, "no answer to compare with")
+    assert not reading.is_open
+    # The toolkits ask their judge all the same.
+    assert rule.reading(item, "a cat", "vlmevalkit").is_open
