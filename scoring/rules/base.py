@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from scoring.intervals import UNIT, Ends
 from scoring.judges.spec import Ask, JudgeSpec, Reply, ShownImage
 from scoring.multiple_choice.truths import TruthCell
-from scoring.rules.short_answers import short_answer
+from scoring.rules.short_answers import plain_reference, short_answer
 from scoring.text_lists import listed_texts
 
 RuleProtocol = Literal["strict", "vlmevalkit", "lmms-eval", "authors", "mmbench-paper", "mmt-paper"]
@@ -249,6 +249,12 @@ def accepted_answers(truth: str) -> tuple[str, ...]:
     """The right answers in a cell: the members of a list, or its text."""
     members = listed_texts(truth)
     return (truth,) if members is None else members
+
+
+def compared_answers(truth: str) -> tuple[str, ...]:
+    """The right answers in a cell as `strict` compares them: as they are written, and without their wrapping."""
+    answers = accepted_answers(truth)
+    return tuple(dict.fromkeys((*answers, *map(plain_reference, answers))))
 
 
 def reading_without_truths() -> Reading:

@@ -10,6 +10,7 @@ from scoring.rules.base import (
     RuleKind,
     RuleProtocol,
     accepted_answers,
+    compared_answers,
     reading_without_truths,
     unread_reading,
 )
@@ -42,13 +43,15 @@ class RelaxedRule(RuleKind):
         return frozenset(("strict", "vlmevalkit", "lmms-eval"))
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
-        truths = accepted_answers(self.truth_of(item) or "")
+        truth = self.truth_of(item) or ""
+        truths = accepted_answers(truth)
         if protocol == "strict":
             if not truths:
                 return reading_without_truths()
             answer, problem = short_answer(answer, truths)
             if problem:
                 return unread_reading(protocol, problem)
+            truths = compared_answers(truth)
         text = answer if protocol == "lmms-eval" else answer.strip()
         near = any(is_near(text, truth, protocol) for truth in truths)
         return Reading(float(near), text[:200], "within 5%, or equal text")

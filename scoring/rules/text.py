@@ -19,7 +19,7 @@ from scoring.rules.base import (
 )
 from scoring.rules.judging import JudgedKind
 from scoring.rules.number import plain_number
-from scoring.rules.short_answers import short_answer
+from scoring.rules.short_answers import plain_reference, short_answer
 from scoring.rules.vqa_accuracy import consensus_accuracy, normal_answer
 from scoring.text_lists import listed_texts
 
@@ -76,7 +76,11 @@ class TextRule(JudgedKind):
             answer = short.text
         if self.as_ == "list":
             return self._list_reading(answer, truth, protocol)
-        score = self._score(answer, accepted_answers(truth), protocol)
+        truths = accepted_answers(truth)
+        score = self._score(answer, truths, protocol)
+        if protocol == "strict":
+            plain_truths = tuple(map(plain_reference, truths))
+            score = max(score, self._score(answer, plain_truths, protocol))
         return Reading(score, answer.strip()[:200], _REASONS[self.compare])
 
     def _score(self, text: str, truths: tuple[str, ...], protocol: RuleProtocol) -> float:

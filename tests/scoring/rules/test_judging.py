@@ -39,6 +39,8 @@ CASES = [
     ({"kind": "number", "as": "formula"}, "root of 12", "2√3", r"\sqrt{12}", 1.0, r"\sqrt{12}"),
     ({"kind": "text", "as": "list"}, "1 and 2", "[1, 2]", '{"answer": [1, 2]}', 1.0, "[1, 2]"),
     ({"kind": "open"}, "It is the left one", "left ventricle", "left ventricle", 1.0, "left ventricle"),
+    ({"kind": "open"}, "It is x squared", "$x^2$", "$x^2$", 1.0, "x^2"),
+    ({"kind": "open"}, "It is a method", "__init__", "__init__", 1.0, "init"),
     ({"kind": "open"}, "It is the left one", "left ventricle", "the left one", 0.0, "the left one"),
     ({"kind": "letter", "open": "Others"}, "It is the left one", "left", "left", 1.0, "left"),
 ]  # fmt: skip
