@@ -320,3 +320,18 @@ def test_cells_of_every_format_are_texts():
     assert cell_members("[]") == cell_members([]) == cell_members(None) == ("",)
     with pytest.raises(ValueError, match="'x' isn't a whole number"):
         Derived.model_validate({"from": "x", "div": 2}).derive_cell("x")
+
+
+@pytest.mark.parametrize("right, wrong, unscored", [(700, 100, 200), (20, 0, 20), (30, 60, 5)])
+@pytest.mark.parametrize("score", [1.0, 0.75])
+def test_the_interval_of_a_count_holds_it_and_the_likely_count_of_all(
+    right, wrong, unscored, score
+):
+    rows = toy([score] * right + [0.0] * wrong + [None] * unscored)
+    line = figure_line("x", rows, figures(x={"count": "rows", "scale": 2}))
+    size = right + wrong + unscored
+    likely = 2 * size * score * right / (right + wrong)
+    assert line.mean == pytest.approx(2 * score * right)
+    assert (line.worst, line.best) == pytest.approx((line.mean, line.mean + 2 * unscored))
+    assert line.low <= line.mean <= likely <= line.high + 1e-9 and line.low < line.high
+    assert unscored < 10 or line.worst - 1e-9 <= line.low
