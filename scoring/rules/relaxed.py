@@ -3,6 +3,7 @@
 import re
 from typing import ClassVar, Literal
 
+from scoring.multiple_choice.numbers import normalized_text
 from scoring.rules.base import (
     Item,
     Reading,
@@ -21,8 +22,10 @@ _MOST_CHANGE = 0.05
 _ROUNDING = 1e-12
 """The excess of that share that is put down to floating-point numbers: 1.05 is within 5% of 1."""
 
-_WRITTEN_NUMBER = re.compile(r"([-+]?)[$€£¥]?(\d{1,3}(?:,\d{3}){1,6}|\d{1,20})((?:\.\d{1,20})?%?)")
-"""A number with a currency's sign or commas between thousands, neither of which Python's numbers have."""
+_WRITTEN_NUMBER = re.compile(
+    r"([-+]?)(?:[$€£¥]\s?)?(?=\.?\d)(\d{1,3}(?:,\d{3}){1,6}|\d{0,20})((?:\.\d{1,20})?%?)(?:\s?[$€£¥])?"
+)
+"""A number with a currency's sign on either side or commas between thousands, which Python's numbers don't have."""
 
 
 class RelaxedRule(RuleKind):
@@ -77,8 +80,8 @@ def is_near(answer: str, truth: str, protocol: RuleProtocol) -> bool:
 
 
 def _plain_number_text(text: str) -> str:
-    """A written number as Python reads it: "$1,200" is "1200"; any other text as it is."""
-    match = _WRITTEN_NUMBER.fullmatch(text)
+    """A written number as Python reads it: "$1,200" is "1200", "−0,5" is "-0.5"; any other text as it is."""
+    match = _WRITTEN_NUMBER.fullmatch(normalized_text(text).strip())
     return match[1] + match[2].replace(",", "") + match[3] if match else text
 
 
