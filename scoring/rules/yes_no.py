@@ -13,7 +13,7 @@ YesNoReader = Literal["whole", "start", "first"]
 """Toolkits' readers by benchmark. `whole`, `start`: lmms-eval's for POPE and MME. `first`: lmms-eval's and VLMEvalKit's
 for NaturalBench."""
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_]+")
 _FIRST = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
 _ANSWERS = {"yes": "Yes", "no": "No"}
 _START = 4

@@ -27,6 +27,8 @@ def read(kind, answer, truth, protocol="strict", there=ANIMALS, cells=None, /, *
 STRICT = [
     ("yes_no", {}, "Yes, there is one.", "yes", 1.0),
     ("yes_no", {}, "**No**", "Yes", 0.0),
+    ("yes_no", {}, "_Yes_, there is one", "Yes", 1.0),
+    ("yes_no", {}, "yes_no", "Yes", None),
     ("yes_no", {}, "<think>no</think>Yes", "Yes", 1.0),
     ("yes_no", {}, "Yes. Wait, no.", "Yes", None),
     ("yes_no", {}, "Nothing is there", "No", None),
