@@ -122,15 +122,15 @@ def _truths_in(cell: Any) -> list[str]:
 def options_of(spec: Spec, cells: Mapping[str, Any]) -> Mapping[str, str]:
     """A row's options by letter: in columns, else in one list, else in the question's text; none if there are none."""
     columns = spec.columns.options
+    truth = cell_text(_named_cell(cells, spec.columns.truth)).strip()
     if columns is not None and len(columns) > 1:
         texts = {
             letter: cell_text(cells.get(column))
             for letter, column in zip(LETTERS, columns, strict=False)
         }
-        return lettered_options(texts, "")
+        return lettered_options(texts, truth)
     letters = option_columns(cells) if columns is None else []
     if letters:
-        truth = cell_text(_named_cell(cells, spec.columns.truth)).strip()
         return lettered_options({letter: cell_text(cells[letter]) for letter in letters}, truth)
     list_columns = [column for column in columns or LIST_COLUMNS if column in cells]
     listed = listed_options(cells[list_columns[0]]) if list_columns else None

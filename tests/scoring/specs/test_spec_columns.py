@@ -303,3 +303,12 @@ def test_a_guess_is_among_the_options_that_are_shown(tmp_path):
         {"index": "2", "answer": "C", "prediction": "A", "shown": "['1', '2', '3', '4']"},
     ]
     assert means(report(tmp_path / "m.csv", spec, lines)) == {"Overall": 50.0, "Guess": 37.5}
+
+
+@pytest.mark.parametrize("names", [("A", "B", "C"), ("first", "second", "third")])
+def test_a_last_option_that_is_the_right_answer_is_one_whatever_it_says(tmp_path, names):
+    spec = toy(rule="letter", columns={"options": [*names]})
+    options = dict(zip(names, ("K", "Na", "NA"), strict=True))
+    line = {"index": "1", "answer": "C", "prediction": "(C)", **options}
+    (row,) = report(tmp_path / "m.csv", spec, [line]).rows
+    assert row.reading.score == 1.0
