@@ -128,7 +128,7 @@ def reveals_few_answers(name: str, rows: ScoredRows, figures: Mapping[str, Figur
 
 def _value_of_terms(terms: Sequence[Term]) -> float | None:
     """The value of a figure; None where a part of it has no scored row."""
-    if not terms or not all(term.denominators.any() for term in terms):
+    if not terms or not all(term.denominators.sum() for term in terms):
         return None
     values = grouped((term.group_count, term.value) for term in terms)
     return sum(math.fsum(group) / group_count for group_count, group in values.items())

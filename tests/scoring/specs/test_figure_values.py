@@ -335,3 +335,10 @@ def test_the_interval_of_a_count_holds_it_and_the_likely_count_of_all(
     assert (line.worst, line.best) == pytest.approx((line.mean, line.mean + 2 * unscored))
     assert line.low <= line.mean <= likely <= line.high + 1e-9 and line.low < line.high
     assert unscored < 10 or line.worst - 1e-9 <= line.low
+
+
+@pytest.mark.parametrize("marks", [[[0, 1]], [[1, 2], [-1, -1]], [[2, 0], [-1, -1], [-1, -1]]])
+def test_a_ratio_to_marks_that_add_up_to_0_has_no_value(marks):
+    rows = toy([0.5] * len(marks), marks=np.array(marks, float), mark_ends=Ends(0.0, 2.0))
+    line = figure_line("x", rows, figures(x={"ratio": "marks"}))
+    assert (line.mean, line.low, line.high) == (None, None, None)
