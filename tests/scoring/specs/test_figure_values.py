@@ -202,6 +202,9 @@ def test_scale_where_above_and_figures_of_figures():
     assert value({"mean": "rows", "where": {"split": "x"}}, rows) == 50.0
     assert value({"mean": "rows", "where": {"split": ""}}, rows) == 100.0
     assert value({"mean": "rows", "where": {"absent": ""}}, rows) == 75.0
+    words = toy([1.0, 0.0, 1.0, 0.0], cells={"level": ["nan", "easy", "", "NA"]})
+    assert value({"count": "rows", "where": {"level": ""}}, words) == 2.0
+    assert value({"mean": "rows", "without": {"level": ""}}, words) == 0.0
     assert value({"mean": "rows", "where": {"absent": "z"}}, rows) is None
     assert value({"mean_of": "part"}, rows) == pytest.approx(250 / 3), "a list is in each group"
     assert value("count", rows) == 3.0
