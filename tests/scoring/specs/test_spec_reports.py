@@ -623,3 +623,13 @@ def test_canaries_without_a_grade_are_not_counted_among_those_with_one():
     judged = SimpleNamespace(canaries=[Judged(reading, (), "") for reading in grades])
     assert "gave 1 of 2 worthless" in [*canary_notes(judged)][0]
     assert "gave 1 of 2 worthless" in [*distrust_caveats(judged)][0].text
+
+
+@pytest.mark.parametrize("sign", ["猫", "🙂"])
+def test_a_prompts_file_that_is_too_long_is_not_cut(tmp_path, sign):
+    """64,000 bytes of four-byte signs would be few enough characters for a prompt."""
+    (tmp_path / "grade.txt").write_text(f"{{answer}} {sign * 30_000}", encoding="utf-8")
+    spec = "name: Toy\nabout: A toy.\nrule: {kind: rubric, grades: [0, 2], prompt: grade.txt}\n"
+    (tmp_path / "toy.yaml").write_text(spec)
+    with pytest.raises(SpecError, match=r"rule\.prompt: grade\.txt is over 64,000 bytes"):
+        load_spec(tmp_path / "toy.yaml")
