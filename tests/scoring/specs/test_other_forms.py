@@ -101,6 +101,20 @@ def test_scorers_are_rules(tmp_path, scorer, rule):
     assert f"- name: {scorer}\n" in eval_yaml(task.spec)
 
 
+def test_columns_beyond_the_groups_that_a_spec_may_have_are_left_out(tmp_path):
+    names = [f"level {number}" for number in range(1, 24)]
+    path = tmp_path / "eval.yaml"
+    path.write_text(
+        f"tasks: [{{field_spec: {{input: question, target: answer, metadata: {names}}}, "
+        "solvers: [{name: generate}], scorers: [{name: exact}]}]"
+    )
+    [task] = load_benchmarks(path)
+    assert task.spec.groups == (*names[:20],)
+    [left_out] = task.left_out
+    assert left_out.startswith("field_spec.metadata: ")
+    assert left_out.endswith(": level 21, level 22, level 23")
+
+
 def test_a_broken_eval_yaml_is_told_with_all_its_places(tmp_path):
     path = tmp_path / "eval.yaml"
     broken = """
