@@ -29,6 +29,7 @@ from scoring.specs.report import (
     spec_of_report,
 )
 from scoring.specs.schema import read_spec, spec_of
+from scoring.specs.sheets import published_sheets
 from scoring.specs.trees import figure_tables, whole_figures
 
 DOC = Path(__file__).parents[3] / "docs" / "add-a-benchmark.md"
@@ -633,3 +634,12 @@ def test_a_prompts_file_that_is_too_long_is_not_cut(tmp_path, sign):
     (tmp_path / "toy.yaml").write_text(spec)
     with pytest.raises(SpecError, match=r"rule\.prompt: grade\.txt is over 64,000 bytes"):
         load_spec(tmp_path / "toy.yaml")
+
+
+@pytest.mark.parametrize(("scores", "places"), [([123456.789, 2], 3), ([1234567.5], 1), ([50], 0)])
+def test_published_numbers_keep_their_digits(scores, places):
+    row = {"model": "vlm-a", "figure": "Overall", "protocol": "strict", "source": "Paper, Table 1"}
+    published = [{**row, "score": score} for score in scores]
+    fields = {"name": "Toy", "about": "A toy.", "rule": "text", "published": published}
+    (sheet,) = published_sheets(spec_of(fields))
+    assert [column.places for column in sheet.columns if column.kind == "score"] == [places]
