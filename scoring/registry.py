@@ -46,7 +46,7 @@ from scoring.multiple_choice.columns import has_options
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.report import AnyReport, NoAnswersError, QuestionSet
 from scoring.specs.files import OURS, load_folder
-from scoring.specs.reading import has_truths
+from scoring.specs.layout import has_truths
 from scoring.specs.report import SpecReport, spec_of_report
 from scoring.specs.schema import spec_of
 from scoring.visit_bench.benchmark import VISIT_BENCH

@@ -20,7 +20,15 @@ from scoring.multiple_choice.types import LETTERS
 from scoring.rules.letter import LetterRule
 from scoring.specs.derived import cell_text
 from scoring.specs.problems import SpecError, SpecProblem
-from scoring.specs.reading import SpecRow, case_of, derived_rows, item_of, read_questions, with_id
+from scoring.specs.reading import (
+    SpecRow,
+    case_of,
+    derived_rows,
+    item_of,
+    read_questions,
+    split_of,
+    with_id,
+)
 from scoring.specs.schema import Spec
 
 _GROUPS = ("category", "l2-category")
@@ -157,7 +165,7 @@ def _question(spec: Spec, row: SpecRow, columns: Sequence[str]) -> KitQuestion:
         options=rule.options_of(item),
         answer=rule.truth_of(item) or "",
         groups=[cell_text(cells.get(column)) for column in columns],
-        split=cell_text(row.cells.get(spec.splits or "")),
+        split=split_of(spec, row.cells),
     )
 
 

@@ -54,13 +54,14 @@ from scoring.score_sheets import TreeTable
 from scoring.specs.derived import cell_members
 from scoring.specs.downloads import report_files
 from scoring.specs.judging import judge_tasks, stamped, with_outcomes
+from scoring.specs.layout import layout_of
 from scoring.specs.problems import either
 from scoring.specs.reading import (
     SpecRow,
     case_of,
     derived_rows,
     item_of,
-    layout_of,
+    items_of,
     read_questions,
     read_spec_rows,
     split_of,
@@ -77,6 +78,7 @@ from scoring.specs.report import (
     lost_judging,
     partial_sums,
     read_rows,
+    reference_texts,
     report_items,
     ruled_rows,
     spec_of_report,
@@ -252,7 +254,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         return spec_submission(report)
 
     def lines(self, file: ReadFile[SpecRow]) -> tuple[str, ...]:
-        items = [item_of(self.spec, row) for row in file.rows]
+        items = items_of(self.spec, file.rows, "strict")
         known = [item for item in items if has_truth(self.spec, item)]
         problems = [(wrong_truth(self.spec, item), item.id) for item in known]
         ids_by_problem = grouped((problem, id) for problem, id in problems if problem)
@@ -271,12 +273,10 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         return tuple(lines)
 
     def no_answers(self, file: ReadFile[SpecRow]) -> Mapping[str, str]:
-        reasons = {}
-        for row in file.rows:
-            item = item_of(self.spec, row)
-            references = [*filter(None, [item.truth]), *item.options.values()]
-            reasons[row.id] = no_answer(row.answer, references)
-        return reasons
+        return {
+            row.id: no_answer(row.answer, reference_texts(self.spec, item_of(self.spec, row)))
+            for row in file.rows
+        }
 
     def no_answer_notes(self, report: SpecReport) -> tuple[str, ...]:
         reasons = {row.row.id: row.no_answer for row in report.rows}

@@ -17,9 +17,9 @@ from scoring.jobs.uploads import StoredUpload, UploadedFile
 from scoring.questions.opening import opened_beside, recognised_beside
 from scoring.registry import first_row
 from scoring.specs.files import SPEC_ENDINGS
+from scoring.specs.layout import has_answers, has_questions
 from scoring.specs.other_forms import own_spec
 from scoring.specs.problems import either
-from scoring.specs.reading import has_answers, has_questions
 from scoring.specs.schema import Spec, spec_of
 
 

@@ -9,6 +9,7 @@ from scoring.rules.base import (
     RuleKind,
     RuleProtocol,
     accepted_answers,
+    compared_answers,
     reading_without_truths,
     unread_reading,
 )
@@ -41,13 +42,15 @@ class AnlsRule(RuleKind):
         return frozenset(("strict", "vlmevalkit", "lmms-eval"))
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
-        truths = accepted_answers(self.truth_of(item) or "")
+        truth = self.truth_of(item) or ""
+        truths = accepted_answers(truth)
         if protocol == "strict":
             if not truths:
                 return reading_without_truths()
             answer, problem = short_answer(answer, truths)
             if problem:
                 return unread_reading(protocol, problem)
+            truths = compared_answers(truth)
         if len(answer) > _LONGEST:
             return unread_reading(protocol, f"longer than {_LONGEST:,} characters")
         best = max((similarity(answer, truth) for truth in truths), default=0.0)

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from scoring.intervals import UNIT, Ends
 from scoring.judges.spec import Ask, JudgeSpec, Reply, ShownImage
-from scoring.rules.short_answers import short_answer
+from scoring.multiple_choice.truths import TruthCell
+from scoring.rules.short_answers import plain_reference, short_answer
 from scoring.text_lists import listed_texts
 
 RuleProtocol = Literal["strict", "vlmevalkit", "lmms-eval", "authors", "mmbench-paper", "mmt-paper"]
@@ -33,6 +34,8 @@ class Item:
     """Every column of the row."""
     pictures: tuple[ShownImage, ...] = ()
     """Pictures for a judge."""
+    letter: str | None = None
+    """The letter of the right option, if the whole column of right answers shows it."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +200,14 @@ class RuleKind(BaseModel, ABC):
         """The options that a model is shown, by letter."""
         return item.options
 
+    def read_truth(self, item: Item, protocol: RuleProtocol) -> str:
+        """The right answer in the words of this rule's readings, for figures that compare the two; "" without one."""
+        return self.truth_of(item) or ""
+
+    def truth_cell(self, item: Item) -> TruthCell | None:
+        """The right answer as a cell of a column of letters, texts or places of options; None for other kinds."""
+        return None
+
     def wrong_truth(self, item: Item) -> str:
         """Reason why `strict` can't score a question by its right answer, to end a sentence; "" if it can."""
         has_truths = not self.is_compared or accepted_answers(self.truth_of(item) or "")
@@ -238,6 +249,12 @@ def accepted_answers(truth: str) -> tuple[str, ...]:
     """The right answers in a cell: the members of a list, or its text."""
     members = listed_texts(truth)
     return (truth,) if members is None else members
+
+
+def compared_answers(truth: str) -> tuple[str, ...]:
+    """The right answers in a cell as `strict` compares them: as they are written, and without their wrapping."""
+    answers = accepted_answers(truth)
+    return tuple(dict.fromkeys((*answers, *map(plain_reference, answers))))
 
 
 def reading_without_truths() -> Reading:

@@ -104,3 +104,9 @@ def _answer_of_object(text: str) -> str | None:
     if answer is None or isinstance(answer, dict | bool):
         return None
     return str(answer).strip() or None
+
+
+def is_reply_read(reading: Reading) -> bool:
+    """Whether a judge's reply could be read, also if it has no answer, obeyed one, or was declined by its server."""
+    no_text = (NOT_FOUND, str(Rule.OBEYED))
+    return bool(reading.read) or reading.why in no_text or reading.why.startswith(Rule.DECLINED)

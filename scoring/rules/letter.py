@@ -129,6 +129,19 @@ class LetterRule(RuleKind):
             return PROMPT
         return PROMPTS[language(self._choice_question(item))]
 
+    def read_truth(self, item: Item, protocol: RuleProtocol) -> str:
+        truth = super().read_truth(item, protocol)
+        if not truth or self._is_open_question(item, protocol):
+            return truth
+        if protocol not in _CHOICE_PROTOCOLS:
+            return self._toolkit_truth(item, protocol)
+        return self._right_letter(item) or truth
+
+    def truth_cell(self, item: Item) -> TruthCell | None:
+        truth = self.truth_of(item)
+        options = self.shown_options(item)
+        return TruthCell(truth, options) if truth and options else None
+
     def wrong_truth(self, item: Item) -> str:
         if self._lacks_options(item):
             return _OPEN_RULE.wrong_truth(self._item_with_truth(item))
@@ -206,6 +219,8 @@ class LetterRule(RuleKind):
         """The letter of the option that is the truth, by letter, text or place; None if none is."""
         if self._lacks_options(item):
             return "A"
+        if item.letter is not None:
+            return item.letter
         cell = TruthCell(self.truth_of(item) or "", self.options_of(item))
         return read_truths([cell]).letters[0]
 

@@ -252,9 +252,9 @@ def plain_number(text: str) -> Fraction | None:
 
 def decimal_places(truth: str) -> int:
     """The number of decimal places in a text; "1.5e-3" has the four of 0.0015."""
-    match = _DECIMALS.search(truth)
-    places = len(match[1]) if match else 0
     plain = _plain_text(truth)
+    match = _DECIMALS.search(plain)
+    places = len(match[1]) if match else 0
     if not _SCIENTIFIC.fullmatch(plain):
         return places
     _, _, exponent = plain.partition("e")

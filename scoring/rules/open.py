@@ -10,6 +10,7 @@ from scoring.rules.base import (
     Reading,
     RuleProtocol,
     accepted_answers,
+    compared_answers,
     reading_without_truths,
     unread_reading,
 )
@@ -50,7 +51,8 @@ class OpenRule(JudgedKind):
         return frozenset(("strict", "authors"))
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
-        truths = accepted_answers(self.truth_of(item) or "")
+        truth = self.truth_of(item) or ""
+        truths = accepted_answers(truth)
         if protocol == "authors":
             answers = mmmu_answers(answer)
             score = float(is_mmmu_right(answers, truths))
@@ -61,14 +63,16 @@ class OpenRule(JudgedKind):
         short = short_answer(answer, truths)
         if short.problem:
             return unread_reading(protocol, short.problem, short.is_open)
-        return self._strict_reading(short.text, truths) or unread_reading(protocol, NOT_EQUAL, True)
+        reading = self._strict_reading(short.text, truth)
+        return reading or unread_reading(protocol, NOT_EQUAL, True)
 
     def copied_reading(self, item: Item, copied: str, protocol: RuleProtocol) -> Reading:
-        truths = accepted_answers(self.truth_of(item) or "")
-        return self._strict_reading(copied, truths) or Reading(0.0, copied, "judge")
+        reading = self._strict_reading(copied, self.truth_of(item) or "")
+        return reading or Reading(0.0, copied, "judge")
 
-    def _strict_reading(self, text: str, truths: Sequence[str]) -> Reading | None:
+    def _strict_reading(self, text: str, truth: str) -> Reading | None:
         """The reading of an answer that equals a truth, or that is a number if all truths are numbers; else None."""
+        truths = compared_answers(truth)
         if any(folded_case(text) == folded_case(truth) for truth in truths):
             return Reading(1.0, text[:200], "equal text")
         number = read_number(text)

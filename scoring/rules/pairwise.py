@@ -16,6 +16,7 @@ from arena.reasoning import answer_of
 from scoring.intervals import Ends
 from scoring.judges.spec import Ask, JudgeSpec, Reply, closed_schema
 from scoring.multiple_choice.extract import ATTEMPTS, ask_until_read
+from scoring.report import EMPTY_CELLS
 from scoring.rules.base import (
     Item,
     Judged,
@@ -39,6 +40,7 @@ def _checked_label(value: object) -> object:
 _Label = Annotated[str, BeforeValidator(_checked_label)]
 ONE_VERDICT = "one verdict in both orders"
 TWO_VERDICTS = "the mean of two verdicts, one in each order"
+NO_BASELINE = "no answer to compare with"
 _TOOLKITS_LABELS = ("A>B", "A>>B", "A=B", "B>A", "B>>A")
 """The toolkits' labels, in lmms-eval's order of search."""
 _KIT_LABEL = re.compile(r"\[\[([AB<>=]+)\]\]")
@@ -109,6 +111,13 @@ class PairwiseRule(PromptedRule):
 
     def baseline_of(self, item: Item) -> str:
         return cell_of(item, self.baseline) or ""
+
+    def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
+        """Left to the judge; under `strict`, nothing is compared with a baseline's empty cell."""
+        baseline = self.baseline_of(item).strip()
+        if protocol == "strict" and baseline in ("", *EMPTY_CELLS):
+            return Reading(None, "", NO_BASELINE)
+        return super()._read(item, answer, protocol)
 
     def turns(self, protocol: RuleProtocol) -> int:
         return 2 if protocol == "strict" else 1

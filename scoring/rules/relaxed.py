@@ -3,6 +3,7 @@
 import re
 from typing import ClassVar, Literal
 
+from scoring.multiple_choice.numbers import normalized_text
 from scoring.rules.base import (
     Item,
     Reading,
@@ -10,6 +11,7 @@ from scoring.rules.base import (
     RuleKind,
     RuleProtocol,
     accepted_answers,
+    compared_answers,
     reading_without_truths,
     unread_reading,
 )
@@ -20,8 +22,10 @@ _MOST_CHANGE = 0.05
 _ROUNDING = 1e-12
 """The excess of that share that is put down to floating-point numbers: 1.05 is within 5% of 1."""
 
-_WRITTEN_NUMBER = re.compile(r"([-+]?)[$€£¥]?(\d{1,3}(?:,\d{3}){1,6}|\d{1,20})((?:\.\d{1,20})?%?)")
-"""A number with a currency's sign or commas between thousands, neither of which Python's numbers have."""
+_WRITTEN_NUMBER = re.compile(
+    r"([-+]?)(?:[$€£¥]\s?)?(?=\.?\d)(\d{1,3}(?:,\d{3}){1,6}|\d{0,20})((?:\.\d{1,20})?%?)(?:\s?[$€£¥])?"
+)
+"""A number with a currency's sign on either side or commas between thousands, which Python's numbers don't have."""
 
 
 class RelaxedRule(RuleKind):
@@ -42,13 +46,15 @@ class RelaxedRule(RuleKind):
         return frozenset(("strict", "vlmevalkit", "lmms-eval"))
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
-        truths = accepted_answers(self.truth_of(item) or "")
+        truth = self.truth_of(item) or ""
+        truths = accepted_answers(truth)
         if protocol == "strict":
             if not truths:
                 return reading_without_truths()
             answer, problem = short_answer(answer, truths)
             if problem:
                 return unread_reading(protocol, problem)
+            truths = compared_answers(truth)
         text = answer if protocol == "lmms-eval" else answer.strip()
         near = any(is_near(text, truth, protocol) for truth in truths)
         return Reading(float(near), text[:200], "within 5%, or equal text")
@@ -74,8 +80,8 @@ def is_near(answer: str, truth: str, protocol: RuleProtocol) -> bool:
 
 
 def _plain_number_text(text: str) -> str:
-    """A written number as Python reads it: "$1,200" is "1200"; any other text as it is."""
-    match = _WRITTEN_NUMBER.fullmatch(text)
+    """A written number as Python reads it: "$1,200" is "1200", "−0,5" is "-0.5"; any other text as it is."""
+    match = _WRITTEN_NUMBER.fullmatch(normalized_text(text).strip())
     return match[1] + match[2].replace(",", "") + match[3] if match else text
 
 

@@ -35,7 +35,12 @@ def unwrap_answer(prediction: str) -> str:
 
 
 def _unwrap(text: str) -> str:
-    short = _last_statement(text).strip()
+    return _without_marks(_last_statement(text))
+
+
+def _without_marks(text: str) -> str:
+    """A text without the marks around all of it: bold, code, a formula's dollars, LaTeX's styles."""
+    short = text.strip()
     for pattern in (_EMPHASIS, _FORMULA):
         match = pattern.fullmatch(short)
         if match:
@@ -48,9 +53,9 @@ def _last_statement(text: str) -> str:
 
     A last line under a heading such as "**Answer:**" is the answer as a whole.
     """
-    holders = [holder for holder in wrapped_answers(text) if holder.text]
-    if holders:
-        return _plain_formula(holders[-1].text)
+    held = _last_held(text)
+    if held is not None:
+        return held
     lines = text.splitlines()
     introductions = [*_INTRODUCED.finditer(lines[-1])] if lines else []
     if not introductions:
@@ -60,6 +65,12 @@ def _last_statement(text: str) -> str:
     # "**Answer: 5**" has the end of its bold behind the answer.
     is_in_bold = "*" in introductions[-1][0]
     return rest.rstrip("*") if is_in_bold else rest
+
+
+def _last_held(text: str) -> str | None:
+    """The plain text in the last box or tag that has one; None without any."""
+    holders = [holder for holder in wrapped_answers(text) if holder.text]
+    return _plain_formula(holders[-1].text) if holders else None
 
 
 def _plain_formula(text: str) -> str:
@@ -92,18 +103,29 @@ def short_answer(prediction: str, references: Iterable[str]) -> ShortAnswer:
     references = [*references]
     problem = reason_for(answer, references)
     whole = answer.text.strip()
-    if whole in references:
+    if _folded(whole) in map(_folded, references):
         return ShortAnswer(whole, problem)
     written = _answer_in_object(answer.text)
-    text = _unwrap(written)
-    quoted = _QUOTED.fullmatch(text)
-    if quoted and text not in references:
-        text = quoted["straight"] or quoted["curly"]
+    text = _unquote(_unwrap(written))
     if not problem and not text:
         problem = EMPTY
     if not problem and len({_comparable(statement) for statement in _statements(written)}) > 1:
         problem = TWO_ANSWERS
     return ShortAnswer(text, problem)
+
+
+def plain_reference(reference: str) -> str:
+    """A reference without the marks around it, as an answer that says the same is read: "$x^2$" is "x^2"."""
+    return _unquote(_without_marks(_last_held(reference) or reference))
+
+
+def _folded(text: str) -> str:
+    return folded(text).casefold()
+
+
+def _unquote(text: str) -> str:
+    quoted = _QUOTED.fullmatch(text)
+    return (quoted["straight"] or quoted["curly"]) if quoted else text
 
 
 def _answer_in_object(text: str) -> str:
@@ -134,4 +156,4 @@ def _statements(text: str) -> Iterator[str]:
 
 def _comparable(text: str) -> str:
     """A statement without what doesn't make it another one; a full stop before it does, as in ".5"."""
-    return folded(text).casefold().lstrip(" *_`$").rstrip(" .*_`$")
+    return _folded(text).lstrip(" *_`$").rstrip(" .*_`$")

@@ -1,6 +1,8 @@
 """Short texts: equal to a right answer, containing one, or scored by the consensus of ten people's answers."""
 
 import json
+import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Literal
 
@@ -19,7 +21,7 @@ from scoring.rules.base import (
 )
 from scoring.rules.judging import JudgedKind
 from scoring.rules.number import plain_number
-from scoring.rules.short_answers import short_answer
+from scoring.rules.short_answers import plain_reference, short_answer
 from scoring.rules.vqa_accuracy import consensus_accuracy, normal_answer
 from scoring.text_lists import listed_texts
 
@@ -28,6 +30,12 @@ Fold = Literal["case", "spaces", "vqa", "none"]
 
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: " "}
 """Full-width characters, with their ASCII characters."""
+_WITHOUT_BLANKS = re.compile(
+    "[\u0e00-\u0fff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u318f\u31f0-\u31ff\u3400-\u9fff\ua960-\ua97f"
+    "\uac00-\ud7ff\uf900-\ufaff\ufe00-\ufe0f\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff]"
+)
+"""Signs of Thai, Lao, Tibetan, Burmese, Khmer, Han, kana and bopomofo, which have no blanks between words; of Hangul,
+whose particles follow a word without one; and signs that choose another sign's form."""
 
 
 class TextRule(JudgedKind):
@@ -76,7 +84,11 @@ class TextRule(JudgedKind):
             answer = short.text
         if self.as_ == "list":
             return self._list_reading(answer, truth, protocol)
-        score = self._score(answer, accepted_answers(truth), protocol)
+        truths = accepted_answers(truth)
+        score = self._score(answer, truths, protocol)
+        if protocol == "strict":
+            plain_truths = tuple(map(plain_reference, truths))
+            score = max(score, self._score(answer, plain_truths, protocol))
         return Reading(score, answer.strip()[:200], _REASONS[self.compare])
 
     def _score(self, text: str, truths: tuple[str, ...], protocol: RuleProtocol) -> float:
@@ -135,7 +147,7 @@ class TextRule(JudgedKind):
 def has_words(text: str, words: str) -> bool:
     """Whether a text contains these words, but not as part of a longer word or number: "2014" does not contain "4".
 
-    In scripts without blanks between words, any part counts.
+    In scripts without blanks between words, any part counts: in "有4只" it is "4".
     """
     place = text.find(words)
     while place >= 0:
@@ -157,8 +169,10 @@ def _is_joined(left: str, right: str) -> bool:
 
 
 def _is_word_sign(sign: str) -> bool:
-    """Whether a character is a letter or digit of a script with blanks between words, up to Arabic."""
-    return sign.isalnum() and sign < "\u0700"
+    """Whether a character is a letter, vowel sign or digit of a script that separates words by blanks."""
+    if not sign or _WITHOUT_BLANKS.match(sign):
+        return False
+    return sign.isalnum() or unicodedata.category(sign) in ("Mn", "Mc")
 
 
 def _comparable_member(text: str) -> object:

@@ -13,7 +13,7 @@ YesNoReader = Literal["whole", "start", "first"]
 """Toolkits' readers by benchmark. `whole`, `start`: lmms-eval's for POPE and MME. `first`: lmms-eval's and VLMEvalKit's
 for NaturalBench."""
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_]+")
 _FIRST = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
 _ANSWERS = {"yes": "Yes", "no": "No"}
 _START = 4
@@ -49,6 +49,9 @@ class YesNoRule(JudgedKind):
         has_own_reader = self.read == "first" or protocol == "lmms-eval"
         reader = _READERS[self.read] if has_own_reader else kit_word
         return self._score_word(item, reader(answer), protocol)
+
+    def read_truth(self, item: Item, protocol: RuleProtocol) -> str:
+        return self._right_word(item) or super().read_truth(item, protocol)
 
     def wrong_truth(self, item: Item) -> str:
         return "" if self._right_word(item) else "is neither yes nor no"

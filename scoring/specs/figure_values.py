@@ -128,7 +128,7 @@ def reveals_few_answers(name: str, rows: ScoredRows, figures: Mapping[str, Figur
 
 def _value_of_terms(terms: Sequence[Term]) -> float | None:
     """The value of a figure; None where a part of it has no scored row."""
-    if not terms or not all(term.denominators.any() for term in terms):
+    if not terms or not all(term.denominators.sum() for term in terms):
         return None
     values = grouped((term.group_count, term.value) for term in terms)
     return sum(math.fsum(group) / group_count for group_count, group in values.items())
@@ -205,7 +205,18 @@ class _FigureValues:
         if figure.is_guess:
             return None
         terms = self.terms(figure, within, "")
-        unscored = self.count_rows(figure, within).unscored
+        counts = self.count_rows(figure, within)
+        if figure.count is None:
+            return self._interval(figure, terms, counts.unscored, bounds)
+        # An unscored row adds nothing to a count, and is likely as good as the others. The interval holds both.
+        (count,) = terms
+        complete_count = count._replace(weight=figure.factor * counts.n)
+        ends = self._interval(figure, [complete_count], counts.unscored, bounds)
+        return ends and Ends(min(ends.low, count.value), max(ends.high, count.value))
+
+    def _interval(
+        self, figure: Figure, terms: Sequence[Term], unscored: int, bounds: Ends
+    ) -> Ends | None:
         are_shares = self._counts_shares(figure) and all(term.is_share for term in terms)
         if len(terms) == 1 and are_shares and figure.mean_of is None:
             return _scaled_ends(share_ends(self._sample(terms[0], unscored)), terms[0].weight)

@@ -51,10 +51,10 @@ def spec_columns(spec: Spec) -> list[FileColumn]:
 
 
 def _example_case(spec: Spec) -> Case:
-    """The case that the made-up row fits: the first whose `when` asks for no empty cell, else the first."""
+    """The case that the made-up row fits: the first whose `when` asks for no empty or derived cell, else the first."""
     for case in spec.rule:
         conditions = case.when or {}
-        if all(conditions.values()):
+        if all(conditions.values()) and spec.derive.keys().isdisjoint(conditions):
             return case
     return spec.rule[0]
 
@@ -92,9 +92,13 @@ def _columns_of_rules(spec: Spec) -> Iterator[FileColumn]:
     cases = [chosen, *(case for case in spec.rule if case is not chosen)]
     for case in cases:
         for name, cell in (case.when or {}).items():
+            holds = "The kind of question, which decides its rule"
+            if name in spec.derive:
+                source = spec.source_of(name)
+                yield FileColumn(source, holds, _example_cell(spec, source))
             # An empty cell is no different from a column that the file lacks.
-            if cell or case is chosen:
-                yield FileColumn(name, "The kind of question, which decides its rule", cell)
+            elif cell or case is chosen:
+                yield FileColumn(name, holds, cell)
     for case in cases:
         for column in case.rule.named_columns:
             yield FileColumn(column.name, column.holds, column.cell)

@@ -107,8 +107,12 @@ def _with_prompt(rule: Any, find_file: FindFile) -> Any:
     file = find_file(prompt)
     if file is None:
         return rule
+    content = file_content(file)
+    if len(content) > LARGEST:
+        text = f"{prompt} is over {LARGEST:,} bytes. Shorten it."
+        raise SpecError([SpecProblem("rule.prompt", text)])
     try:
-        return {**rule, "prompt": file_content(file).decode("utf-8-sig")}
+        return {**rule, "prompt": content.decode("utf-8-sig")}
     except UnicodeDecodeError:
         text = f"{prompt} isn't UTF-8 text. Save it with the encoding UTF-8."
         raise SpecError([SpecProblem("rule.prompt", text)]) from None

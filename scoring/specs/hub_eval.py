@@ -48,6 +48,8 @@ _PLAIN_SOLVERS = ("generate", "multiple_choice")
 """Solvers that ask the question, with its options where it has some, as we do."""
 _SANDBOX_FIELDS = ("sandbox", "files", "setup")
 """Fields that name the columns of a row's sandbox, in which its answer runs."""
+_MOST_GROUPS = 20
+"""The most groups of a spec."""
 
 
 class FieldSpec(BaseModel):
@@ -195,7 +197,7 @@ def _spec(
         "name": spec_name,
         "about": raw.get("description") or f"{spec_name}, by its eval.yaml.",
         "columns": {role: column for role, column in columns.items() if column is not None},
-        "groups": [*fields.metadata],
+        "groups": [*fields.metadata[:_MOST_GROUPS]],
         "rule": _RULES[_scorer(task).name],
         "questions": [_question_file(task, name)],
         "ask": ask,
@@ -233,6 +235,9 @@ def _left_out_parts(task: EvalTask, ask: str | None) -> Iterator[str]:
     """Yields the parts of a task that its spec leaves out."""
     fields = task.field_spec
     yield from (f"field_spec.{name}: not read" for name in _SANDBOX_FIELDS if getattr(fields, name))
+    if others := fields.metadata[_MOST_GROUPS:]:
+        text = f"a spec has {_MOST_GROUPS} groups at most, so not read: {', '.join(others)}"
+        yield f"field_spec.metadata: {text}"
     if fields.choices is not None:
         text = f"numbers count from 0 there. Write letters into {fields.target!r} instead."
         yield f"field_spec.target: {text}"

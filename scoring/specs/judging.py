@@ -16,7 +16,7 @@ from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.report import Filled, JudgeStamp, Question
 from scoring.rules.base import Item, Judged, Reading, RuleKind, RuleProtocol
-from scoring.rules.judging import NOT_FOUND
+from scoring.rules.judging import is_reply_read
 from scoring.specs.reading import case_of
 from scoring.specs.report import SpecReport, report_items, spec_of_report
 
@@ -55,7 +55,7 @@ def _task(
         begin=begin,
         refused=partial(_declined_outcome, open_answer),
         name=open_answer.name,
-        is_read=_could_read,
+        is_read=lambda outcome: is_reply_read(outcome.reading),
     )
 
 
@@ -140,11 +140,6 @@ def _canaries(report: SpecReport) -> list[_OpenAnswer]:
     return [
         canary._replace(name=f"canary {place}") for place, canary in enumerate(canary_answers, 1)
     ]
-
-
-def _could_read(outcome: Judged) -> bool:
-    """Whether the judge's reply could be read, also if it says that there is no answer."""
-    return bool(outcome.reading.read) or outcome.reading.why == NOT_FOUND
 
 
 def _declined_outcome(open_answer: _OpenAnswer, reason: str) -> Judged:

@@ -1,35 +1,26 @@
 """Files of a spec's answers: records become rows with their cells by the spec's names, with a list of all problems."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import StrictInt
 
-from arena.io.tables import KEY, Record
-from scoring.multiple_choice.columns import (
-    columns_by_plain_name,
-    lettered_options,
-    option_columns,
-    plain_name,
-)
+from arena.io.tables import Record
+from arena.types import grouped
+from scoring.multiple_choice.columns import columns_by_plain_name, lettered_options, option_columns
 from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options, options_in_text
 from scoring.multiple_choice.pictures import picture_cell, picture_digests
 from scoring.multiple_choice.reader import Blocks, Problem, ReadFile, oddities
+from scoring.multiple_choice.truths import Truths, read_truths
 from scoring.multiple_choice.types import LETTERS
 from scoring.report import EMPTY_CELLS
-from scoring.rules.base import TOOLKITS, Item, RuleProtocol
+from scoring.rules.base import TOOLKITS, Item, RuleKind, RuleProtocol
 from scoring.specs.derived import Derived, cell_members, cell_text
+from scoring.specs.layout import layout_of, layout_of_answers
 from scoring.specs.schema import Case, Spec
 
-_SPELLINGS: Mapping[str, Sequence[str]] = {
-    "id": ("index", "id", "question_id", "idx", "questionid", KEY),
-    "question": ("question",),
-    "truth": ("answer", "answers"),
-    "answer": ("prediction", "pred", "response", "output", "model_answer"),
-}
-"""Usual names of a column by its role, where the spec keeps the first of them."""
 _MODEL_COLUMNS = ("model", "model_id", "model_name")
 """Columns that may name the model."""
 _RULE = "rule"
@@ -58,7 +49,7 @@ def items_of(spec: Spec, rows: Sequence[SpecRow], protocol: RuleProtocol) -> lis
 
     A toolkit compares with an empty cell too, unless its whole split has no right answers.
     """
-    items = [item_of(spec, row) for row in rows]
+    items = _with_letters(spec, [item_of(spec, row) for row in rows])
     if protocol not in TOOLKITS or spec.columns.truth is None:
         return items
     splits = [split_of(spec, row.cells) for row in rows]
@@ -69,6 +60,36 @@ def items_of(spec: Spec, rows: Sequence[SpecRow], protocol: RuleProtocol) -> lis
         replace(item, truth="") if item.truth is None and split in splits_with_truths else item
         for split, item in zip(splits, items, strict=True)
     ]
+
+
+class _TruthColumn(NamedTuple):
+    """Right answers that are letters, texts or places of options, read together: only a whole column shows which."""
+
+    places: Sequence[int]
+    """The places of their questions, among all."""
+    truths: Truths
+
+
+def _truth_columns(spec: Spec, items: Sequence[Item]) -> Iterator[_TruthColumn]:
+    """Yields the right answers of letters, by the column that the rule of each question reads."""
+    cells = []
+    for place, item in enumerate(items):
+        case = case_of(spec, item.cells)
+        cell = case.rule.truth_cell(item) if case else None
+        if case and cell and not is_empty(cell.written):
+            cells.append((case.rule.truth, (place, cell)))
+    for column in grouped(cells).values():
+        places = [place for place, _ in column]
+        yield _TruthColumn(places, read_truths([cell for _, cell in column]))
+
+
+def _with_letters(spec: Spec, items: Sequence[Item]) -> list[Item]:
+    """The questions, each with the letter of its right option if the column of right answers shows it."""
+    lettered = [*items]
+    for column in _truth_columns(spec, items):
+        for place, letter in zip(column.places, column.truths.letters, strict=True):
+            lettered[place] = replace(items[place], letter=letter)
+    return lettered
 
 
 def item_of(spec: Spec, row: SpecRow) -> Item:
@@ -101,15 +122,15 @@ def _truths_in(cell: Any) -> list[str]:
 def options_of(spec: Spec, cells: Mapping[str, Any]) -> Mapping[str, str]:
     """A row's options by letter: in columns, else in one list, else in the question's text; none if there are none."""
     columns = spec.columns.options
+    truth = cell_text(_named_cell(cells, spec.columns.truth)).strip()
     if columns is not None and len(columns) > 1:
         texts = {
             letter: cell_text(cells.get(column))
             for letter, column in zip(LETTERS, columns, strict=False)
         }
-        return lettered_options(texts, "")
+        return lettered_options(texts, truth)
     letters = option_columns(cells) if columns is None else []
     if letters:
-        truth = cell_text(_named_cell(cells, spec.columns.truth)).strip()
         return lettered_options({letter: cell_text(cells[letter]) for letter in letters}, truth)
     list_columns = [column for column in columns or LIST_COLUMNS if column in cells]
     listed = listed_options(cells[list_columns[0]]) if list_columns else None
@@ -122,7 +143,21 @@ def options_of(spec: Spec, cells: Mapping[str, Any]) -> Mapping[str, str]:
 
 def split_of(spec: Spec, cells: Mapping[str, Any]) -> str:
     """The split of a row; "" where its spec or its file has no such column."""
-    return cell_text(_named_cell(cells, spec.splits))
+    cell = _named_cell(_with_derived(spec, cells, [spec.splits]), spec.splits)
+    return ", ".join(cell) if isinstance(cell, tuple) else cell_text(cell)
+
+
+def _with_derived(
+    spec: Spec, cells: Mapping[str, Any], columns: Iterable[str | None]
+) -> Mapping[str, Any]:
+    """A row's cells, with the derived columns if one of `columns` is derived; members of a list stay together."""
+    if spec.derive.keys().isdisjoint(columns):
+        return cells
+    try:
+        (all_cells,) = derived_rows(spec, cells, "lmms-eval")
+    except ValueError:  # `_picture_cells` reports it
+        return cells
+    return all_cells
 
 
 def _named_cell(cells: Mapping[str, Any], column: str | None) -> Any:
@@ -132,7 +167,9 @@ def _named_cell(cells: Mapping[str, Any], column: str | None) -> Any:
 
 def case_of(spec: Spec, cells: Mapping[str, Any]) -> Case | None:
     """The first case that fits a row; None if none does."""
-    return next((case for case in spec.rule if fits(case.when or {}, cells)), None)
+    columns = [column for case in spec.rule for column in case.when or {}]
+    all_cells = _with_derived(spec, cells, columns)
+    return next((case for case in spec.rule if fits(case.when or {}, all_cells)), None)
 
 
 def fits(conditions: Mapping[str, str], cells: Mapping[str, Any]) -> bool:
@@ -144,7 +181,7 @@ def _is_cell(cell: Any, value: str) -> bool:
     """Whether a cell is this text, has it as a member, or is empty where the text is ""."""
     text = cell_text(cell)
     if not value:
-        return is_empty(text)
+        return all(map(is_empty, cell)) if isinstance(cell, tuple) else is_empty(text)
     return text == value or value in cell_members(cell)
 
 
@@ -170,6 +207,13 @@ def read_questions(spec: Spec, records: Iterable[Record]) -> ReadFile[SpecRow]:
     return reader.finish()
 
 
+class _NeededColumn(NamedTuple):
+    """A column that every file of answers must have, and its place in the spec."""
+
+    place: str
+    name: str
+
+
 class _RowReader:
     def __init__(
         self,
@@ -191,6 +235,10 @@ class _RowReader:
         """The numbers of the rows that are counted, in place of an id."""
         self._reworded = 0
         """Rows with another question than the question file's."""
+        self._ids_by_text = grouped(
+            (self._question_text(cells), id) for id, cells in (questions or {}).items()
+        )
+        """The ids of the question file by their questions' texts."""
 
     def take(self, record: Record) -> None:
         """Reads a record as the next row, or adds its problem."""
@@ -207,6 +255,8 @@ class _RowReader:
             self._add_problem(text, record.row)
             return
         id = self._row_id(cells, record)
+        if id is None:
+            return
         if self._questions is not None:
             published = self._questions.get(id)
             if published is None:
@@ -226,6 +276,7 @@ class _RowReader:
     def finish(self) -> ReadFile[SpecRow]:
         """Returns the rows with all problems, those of the whole file too."""
         self._check_columns()
+        self._check_right_letters()
         self._check_repeated_ids()
         cells = self._picture_cells()
         if self._questions is not None:
@@ -256,27 +307,54 @@ class _RowReader:
         if key not in self._layouts:
             layout = layout_of(self._spec, key)
             if self._questions is not None:
-                layout = _layout_of_answers(self._spec, layout)
+                layout = layout_of_answers(self._spec, layout)
             self._layouts[key] = layout
         return self._layouts[key]
 
-    def _row_id(self, cells: Mapping[str, Any], record: Record) -> str:
+    def _row_id(self, cells: Mapping[str, Any], record: Record) -> str | None:
+        """The row's id; without a column of ids, that of its question's text. None after reporting a problem."""
         text = cell_text(cells.get(self._spec.columns.id)).strip()
         whole_number = text.removesuffix(".0")  # pandas makes 3.0 of 3 in a column with empty cells
         if whole_number.removeprefix("-").isdecimal():
             return whole_number
         if text:
             return text
+        number = str(len(self._rows))
+        if self._questions is not None and self._spec.columns.id not in cells:
+            question = self._question_text(cells)
+            ids = self._ids_of_text(question)
+            if len(ids) == 1:
+                return ids[0]
+            known_question = self._question_text(self._questions.get(number, {}))
+            if question and known_question not in ("", question):
+                column = self._spec.columns.id
+                text = f"{len(ids)} questions have this text, and one is needed. Add a column {column!r}."
+                self._add_problem(text, record.row)
+                return None
         self._rows_without_id.append(record.row)
-        return str(len(self._rows))
+        return number
+
+    def _question_text(self, cells: Mapping[str, Any]) -> str:
+        """A question's text with single blanks; "" without one."""
+        return " ".join(cell_text(cells.get(self._spec.columns.question)).split())
+
+    def _ids_of_text(self, text: str) -> Sequence[str]:
+        """The ids of the question file's questions with this text; none for no text."""
+        return self._ids_by_text.get(text, ()) if text else ()
 
     def _check_differences(
         self, published: Mapping[str, Any], cells: Mapping[str, Any], id: str, row: int
     ) -> None:
-        """Reports a row whose options or truth differ from the question file's.
+        """Reports a row with the text of another question, or other options or another truth than the question file.
 
-        Rows with another question are only counted: the model may have been asked in other words.
+        Rows with any other text are only counted: the model may have been asked in other words.
         """
+        question = self._question_text(cells)
+        ids = self._ids_of_text(question)
+        if ids and id not in ids:
+            text = f"This is the question of {ids[0][:40]}, not of {id[:40]}. Correct the ids, or delete them."
+            self._add_problem(text, row)
+            return
         truth = self._spec.columns.truth
         options = options_of(self._spec, cells)
         published_options = options_of(self._spec, published)
@@ -287,52 +365,72 @@ class _RowReader:
         if options_differ or answers_differ:
             text = f"Index {id} has other options or another answer in the question file. Choose the right one."
             self._add_problem(text, row)
-        question = cell_text(cells.get(self._spec.columns.question)).split()
-        published_question = cell_text(published.get(self._spec.columns.question)).split()
-        if question and question != published_question:
+        if question and not ids:
             self._reworded += 1
 
     def _check_columns(self) -> None:
         """Reports the columns that the spec names and the file lacks, and what is left out without them."""
         if not self._rows:
             return
-        columns = self._spec.columns
-        present = {*self._present_columns, columns.id}
-        self._check_rule_columns(present)
-        needed = {f"figures.{name}": self._spec.needed_columns(name) for name in self._spec.figures}
-        needed |= {"groups": self._spec.groups, "splits": [*filter(None, [self._spec.splits])]}
+        spec = self._spec
+        present = self._present_columns
+        self._check_rule_columns()
+        needed = {f"figures.{name}": spec.needed_columns(name) for name in spec.figures}
+        needed |= {"groups": spec.groups, "splits": [*filter(None, [spec.splits])]}
         for field, names in needed.items():
-            lacking = [name for name in map(self._spec.source_of, names) if name not in present]
+            lacking = [name for name in map(spec.source_of, names) if name not in present]
             for column in dict.fromkeys(lacking):
                 text = f"{field}: The file has no column {column!r}, so this is left out."
                 self._add_problem(text, blocks="nothing")
-        for protocol in self._spec.protocols:
-            figures = self._spec.figures_under(protocol, present)
+        for name, figure in spec.figures.items():
+            self._add_empty_columns(
+                f"figures.{name}", map(spec.source_of, figure.condition_columns)
+            )
+        for protocol in spec.protocols:
+            figures = spec.figures_under(protocol, present)
             if not figures:
                 self._add_problem(
                     f"No figure of the protocol {protocol} has its columns in the file."
                 )
 
-    def _check_rule_columns(self, present: Container[str]) -> None:
-        """Reports the missing columns that a rule needs, its prompt names, or its cases ask for."""
-        columns = self._spec.columns
-        roles = {"question": columns.question, "truth": columns.truth}
-        rules = [case.rule for case in self._spec.rule]
-        for name in dict.fromkeys(name for rule in rules for name in rule.required):
-            column = roles.get(name, name)
-            if name == "truth" and not self._with_answers:
-                continue  # A question file may leave the right answers with its authors.
-            if column is not None and column not in present:
-                place = f"columns.{name}" if name in roles else _RULE
-                self._add_missing_column(place, column, [*self._present_columns])
+    def _check_rule_columns(self) -> None:
+        """Reports the missing columns that the rows' rules need or name, and that cases ask for."""
+        spec = self._spec
+        fitting = [case_of(spec, row.cells) for row in self._rows]
+        rules = [case.rule for case in spec.rule if any(case is other for other in fitting)]
+        needed = dict.fromkeys(column for rule in rules for column in self._needed_columns(rule))
+        for place, name in needed:
+            if name not in self._present_columns:
+                self._add_missing_column(place, name, [*self._present_columns])
         for name in dict.fromkeys(name for rule in rules for name in rule.prompt_columns):
-            if name not in present:
+            if name not in self._present_columns:
                 text = f"{_RULE}: The file has no column {name!r}, so it stays empty in the prompt."
                 self._add_problem(text, blocks="nothing")
-        conditions = [name for case in self._spec.rule for name in case.when or {}]
-        for name in dict.fromkeys(map(self._spec.source_of, conditions)):
-            if name not in present:
-                text = f"{_RULE}: The file has no column {name!r}, so its cases take every cell of it as empty."
+        named = {column.name for rule in rules for column in rule.named_columns}
+        conditions = [name for case in spec.rule for name in case.when or {}]
+        names = [*sorted(named - {name for _, name in needed}), *map(spec.source_of, conditions)]
+        self._add_empty_columns(_RULE, names)
+
+    def _needed_columns(self, rule: RuleKind) -> Iterator[_NeededColumn]:
+        """Yields the columns that a rule can't do without."""
+        columns = self._spec.columns
+        for name in rule.required:
+            if name == "question":
+                yield _NeededColumn("columns.question", columns.question)
+            elif name != "truth":
+                yield _NeededColumn(_RULE, name)
+            elif not self._with_answers:
+                continue  # A question file may leave the right answers with its authors.
+            elif rule.truth is not None:
+                yield _NeededColumn(_RULE, rule.truth)
+            elif columns.truth is not None:
+                yield _NeededColumn("columns.truth", columns.truth)
+
+    def _add_empty_columns(self, place: str, columns: Iterable[str]) -> None:
+        """Reports those of these columns that the file lacks, where an empty cell means something too."""
+        for column in dict.fromkeys(columns):
+            if column not in self._present_columns:
+                text = f"{place}: The file has no column {column!r}, so every cell of it counts as empty."
                 self._add_problem(text, blocks="nothing")
 
     def _add_missing_column(
@@ -340,6 +438,18 @@ class _RowReader:
     ) -> None:
         names = ", ".join(map(repr, present[:_SHOWN])) or "none"
         self._add_problem(f"{place}: The file has no {column!r}. It has {names}.", row)
+
+    def _check_right_letters(self) -> None:
+        """Reports how columns of right options were read, or why they can't be."""
+        items = [item_of(self._spec, row) for row in self._rows]
+        for places, truths in _truth_columns(self._spec, items):
+            if truths.misfit:
+                row = self._rows[places[truths.misfit.position]].row
+                self._add_problem(truths.misfit.problem, row)
+            elif truths.ambiguous:
+                self._add_problem(truths.ambiguous)
+            elif truths.notice:
+                self._add_problem(truths.notice, blocks="nothing")
 
     def _check_empty_ids(self) -> None:
         """Reports the rows without an id, or that the whole file has none."""
@@ -397,103 +507,10 @@ class _RowReader:
         self._problems.append(Problem(row, None, text, blocks))
 
 
-def layout_of(spec: Spec, file: Sequence[str]) -> Mapping[str, str]:
-    """Returns a file's columns by the spec's names, in the file's order.
-
-    Columns that the spec doesn't name keep their own names.
-    """
-    spellings = columns_by_plain_name(file)
-    layout: dict[str, str] = {}
-    for role in _SPELLINGS:
-        name = getattr(spec.columns, role)
-        if name is None:
-            continue
-        column = _find_column(_names_of_role(role, name), file, spellings)
-        if column is not None and column not in layout.values():
-            layout[name] = column
-    for name in _named_columns(spec):
-        column = _find_column([name], file, spellings)
-        if column is not None:
-            layout.setdefault(name, column)
-    taken = {*layout.values()}
-    layout |= {column: column for column in file if column not in taken}
-    places = {column: place for place, column in enumerate(file)}
-    return dict(sorted(layout.items(), key=lambda entry: places[entry[1]]))
-
-
-def _names_of_role(role: str, name: str) -> Sequence[str]:
-    """The names that a role's column may have in a file: those of toolkits only where the spec keeps the usual name."""
-    usual_names = _SPELLINGS[role]
-    if name == usual_names[0]:
-        return usual_names
-    return [name, KEY] if role == "id" else [name]
-
-
-def has_truths(file: Sequence[str]) -> bool:
-    """Whether a file of these columns has questions, right answers and a model's, in any spelling."""
-    spellings = columns_by_plain_name(file)
-    return all(
-        _find_column(_SPELLINGS[role], file, spellings) for role in ("question", "truth", "answer")
-    )
-
-
-def has_answers(file: Sequence[str], spec: Spec | None = None) -> bool:
-    """Whether a file of these columns has a model's answers: as the spec calls them, else in any spelling."""
-    if spec is not None:
-        return spec.columns.answer in layout_of(spec, file)
-    return _find_column(_SPELLINGS["answer"], file, columns_by_plain_name(file)) is not None
-
-
-def has_questions(file: Sequence[str], spec: Spec | None = None) -> bool:
-    """Whether a file of these columns has the questions' texts."""
-    if spec is not None:
-        return spec.columns.question in layout_of(spec, file)
-    return _find_column(_SPELLINGS["question"], file, columns_by_plain_name(file)) is not None
-
-
-def _layout_of_answers(spec: Spec, layout: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the layout of answers beside their question file; their column may be `text`, or that of the truths.
-
-    A file with questions of its own may be the question file itself, whose right answers are not a model's.
-    """
-    columns = spec.columns
-    if columns.answer in layout:
-        return layout
-    names = ["text"] if columns.question in layout else ["text", columns.truth]
-    answer_name = next((name for name in names if name in layout), None)
-    if answer_name is None:
-        return layout
-    return {
-        columns.answer if name == answer_name else name: column for name, column in layout.items()
-    }
-
-
-def _find_column(
-    names: Sequence[str], file: Sequence[str], spellings: Mapping[str, str]
-) -> str | None:
-    """Returns the file's column for the first of these names that it has, in any spelling."""
-    for name in names:
-        column = name if name in file else spellings.get(plain_name(name))
-        if column is not None:
-            return column
-    return None
-
-
-def _named_columns(spec: Spec) -> Iterator[str]:
-    """Yields the columns that a spec names, except those of its roles and of its rule's own parameters."""
-    derived = spec.derive
-    names = [*spec.groups, *filter(None, [spec.splits])]
-    names += [column for figure in spec.figures.values() for column in figure.columns]
-    names += [column for figure in spec.figures.values() for column in figure.condition_columns]
-    names += [derived_column.source for derived_column in derived.values()]
-    names += [column for case in spec.rule for column in case.when or {}]
-    names += spec.columns.options or ()
-    yield from (name for name in dict.fromkeys(names) if name not in derived)
-
-
 def with_id(spec: Spec, row: SpecRow) -> Mapping[str, Any]:
-    """A row's cells, with its id also where rows are counted."""
-    return {**row.cells, spec.columns.id: row.id}
+    """A row's cells, with its id as it was read; without one where rows are counted, which tells nothing of them."""
+    id = spec.columns.id
+    return {**row.cells, id: row.id} if id in row.cells else row.cells
 
 
 def _derived_cell(derived: Derived, cell: Any) -> str | tuple[str, ...]:
@@ -507,10 +524,14 @@ def _derived_cell(derived: Derived, cell: Any) -> str | tuple[str, ...]:
     return tuple(members)
 
 
+def _without(cells: Mapping[str, Any], column: str) -> Mapping[str, Any]:
+    return {name: cell for name, cell in cells.items() if name != column}
+
+
 def derived_rows(
     spec: Spec, cells: Mapping[str, Any], protocol: RuleProtocol = "strict"
 ) -> Sequence[Mapping[str, Any]]:
-    """A row's cells with the derived columns, once for each member of a cell that is split.
+    """A row's cells with the columns derived from them, once for each member of a cell that is split.
 
     lmms-eval counts a question once, in whatever groups it is: under it, the members stay together as a tuple. Raises
     ValueError where a number is needed and a cell has none, and for too many rows.
@@ -520,7 +541,7 @@ def derived_rows(
         rows_with_column = []
         for row in rows:
             if derived.source not in row:
-                rows_with_column.append({**row, name: ""})
+                rows_with_column.append(_without(row, name))
                 continue
             try:
                 value = _derived_cell(derived, row[derived.source])

@@ -14,7 +14,16 @@ from scoring.judges.spec import ShownImage
 from scoring.multiple_choice.reader import Problem
 from scoring.no_answers import no_answer, unscored_because
 from scoring.report import JudgeStamp, QuestionStamp, ScoreLine, line, mostly_unread, remembered
-from scoring.rules.base import TOOLKITS, Item, Judged, Reading, RuleKind, RuleProtocol
+from scoring.rules.base import (
+    TOOLKITS,
+    Item,
+    Judged,
+    Reading,
+    RuleKind,
+    RuleProtocol,
+    accepted_answers,
+)
+from scoring.rules.judging import is_reply_read
 from scoring.specs.derived import cell_members
 from scoring.specs.figure_values import figure_line
 from scoring.specs.figures import Figure
@@ -96,7 +105,7 @@ def read_rows(
 
 def read_row(spec: Spec, row: SpecRow, item: Item, protocol: RuleProtocol) -> ReadRow:
     """Reads an answer by the spec's rule. Under `strict`, text that is no answer of a model is unscored."""
-    reason = no_answer(row.answer, [item.truth or "", *item.options.values()])
+    reason = no_answer(row.answer, reference_texts(spec, item))
     if reason and protocol == "strict":
         return ReadRow(row, _no_answer_reading(reason), reason)
     case = case_of(spec, row.cells)
@@ -120,6 +129,13 @@ def truth_of(spec: Spec, item: Item) -> str | None:
     """The right answer that a question's rule compares with; None without one."""
     case = case_of(spec, item.cells)
     return case.rule.truth_of(item) if case else item.truth
+
+
+def reference_texts(spec: Spec, item: Item) -> list[str]:
+    """The texts that are answers whatever they look like: each right answer, and the options that a model is shown."""
+    case = case_of(spec, item.cells)
+    options = case.rule.shown_options(item) if case else item.options
+    return [*accepted_answers(truth_of(spec, item) or ""), *options.values()]
 
 
 def has_truth(spec: Spec, item: Item) -> bool:
@@ -184,7 +200,7 @@ def _final_row(spec: Spec, row: ReadRow, item: Item) -> ReadRow:
     case = case_of(spec, row.row.cells)
     if case is None or not has_truth(spec, item):
         return row
-    reason = no_answer(row.row.answer, item.options.values())
+    reason = no_answer(row.row.answer, case.rule.shown_options(item).values())
     if reason:
         return replace(row, reading=_no_answer_reading(reason), no_answer=reason)
     if row.reading.score is None and row.reading.why in case.rule.truth_reasons:
@@ -199,7 +215,7 @@ def _no_answer_reading(reason: str) -> Reading:
 def lost_judging(report: SpecReport, unit: str = "answer") -> str:
     """A sentence saying that most of the judge's replies could not be read; "" if they could."""
     judged_rows = [row for row in report.rows if row.replies]
-    unread = sum(not row.reading.read for row in judged_rows)
+    unread = sum(not is_reply_read(row.reading) for row in judged_rows)
     return mostly_unread(unread, len(judged_rows), unit)
 
 
@@ -221,11 +237,11 @@ def scored_rows_of_report(report: SpecReport) -> ScoredRows:
     return scored_rows(
         scores=[row.reading.score for row in rows],
         reads=[row.reading.read for row in rows],
-        truths=[truth_of(spec, row.item) or "" for row in rows],
+        truths=[row.truth for row in rows],
         pictures=_picture_names(rows, is_split=len(rows) > len(report.rows)),
         cells=cell_lists,
         answers=[row.answer_number for row in rows],
-        options=[len(row.item.options) for row in rows],
+        options=[row.option_count for row in rows],
         ends=score_ends(spec),
         is_unread_no=report.protocol == "vlmevalkit",
         **mark_fields,
@@ -241,6 +257,9 @@ class _ScorableRow(NamedTuple):
     item: Item
     cells: Mapping[str, Any]
     """With the derived columns."""
+    truth: str
+    """In the words of the rule's readings."""
+    option_count: int
 
 
 def _scorable_rows(report: SpecReport) -> Iterator[_ScorableRow]:
@@ -250,8 +269,19 @@ def _scorable_rows(report: SpecReport) -> Iterator[_ScorableRow]:
         if not has_truth(spec, item):
             continue
         reading = _LOST if is_lost and row.replies else row.reading
+        case = case_of(spec, item.cells)
+        truth = case.rule.read_truth(item, report.protocol) if case else item.truth or ""
+        options = case.rule.shown_options(item) if case else item.options
         for cells in derived_rows(spec, with_id(spec, row.row), report.protocol):
-            yield _ScorableRow(number, row.row.picture, reading, item, cells)
+            yield _ScorableRow(
+                answer_number=number,
+                picture=row.row.picture,
+                reading=reading,
+                item=item,
+                cells=cells,
+                truth=truth,
+                option_count=len(options),
+            )
 
 
 def _picture_names(rows: Sequence[_ScorableRow], is_split: bool) -> list[str]:

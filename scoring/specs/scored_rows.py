@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from arena.ratings.votes import Floats
 from scoring.intervals import UNIT, Ends
+from scoring.specs.reading import is_empty
 
 Mask = NDArray[np.bool_]
 Codes = NDArray[np.int64]
@@ -168,7 +169,8 @@ class ScoredRows:
         mask = self.all_rows
         for column, value in conditions.items():
             if column in self.cells:
-                mask = mask & self.mask_of_groups(column, [value])
+                empty_names = filter(is_empty, self.groups(column))
+                mask = mask & self.mask_of_groups(column, [value] if value else empty_names)
             elif value:
                 mask = ~self.all_rows
         return mask

@@ -75,7 +75,7 @@ def published_sheets(spec: Spec) -> list[Sheet]:
         return []
     rows = [row.model_dump(include={*_PUBLISHED_COLUMNS}) for row in spec.published]
     columns = [Column(name, head) for name, head in _PUBLISHED_COLUMNS.items()]
-    places = max(len(f"{row.score:g}".partition(".")[2]) for row in spec.published)
+    places = max(len(f"{row.score:.12g}".partition(".")[2]) for row in spec.published)
     score = [*_PUBLISHED_COLUMNS].index("score")
     columns[score] = replace(columns[score], kind="score", places=places)
     differences = dict.fromkeys(row.apart for row in spec.published if row.apart)

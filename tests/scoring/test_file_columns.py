@@ -36,6 +36,10 @@ OWN = {
         "rule": "text",
         "figures": {"pairs": {"all": ["pair"]}, "few": {"mean": "rows", "where": {"set": "b"}}},
     },
+    "cases by a derived column": {
+        "derive": {"form": {"from": "code", "part": 2, "by": "-"}},
+        "rule": [{"when": {"form": "count"}, "rule": "number"}, {"rule": "yes_no"}],
+    },
     "cases": {
         "rule": [
             {"when": {"form": ""}, "rule": "text"},

@@ -39,6 +39,8 @@ CASES = [
     ({"kind": "number", "as": "formula"}, "root of 12", "2√3", r"\sqrt{12}", 1.0, r"\sqrt{12}"),
     ({"kind": "text", "as": "list"}, "1 and 2", "[1, 2]", '{"answer": [1, 2]}', 1.0, "[1, 2]"),
     ({"kind": "open"}, "It is the left one", "left ventricle", "left ventricle", 1.0, "left ventricle"),
+    ({"kind": "open"}, "It is x squared", "$x^2$", "$x^2$", 1.0, "x^2"),
+    ({"kind": "open"}, "It is a method", "__init__", "__init__", 1.0, "init"),
     ({"kind": "open"}, "It is the left one", "left ventricle", "the left one", 0.0, "the left one"),
     ({"kind": "letter", "open": "Others"}, "It is the left one", "left", "left", 1.0, "left"),
 ]  # fmt: skip
@@ -162,3 +164,16 @@ def test_a_schema_lists_101_grades_and_no_more():
             {"kind": "rubric", "grades": [0, steps], "step": 1, "prompt": "{answer}"}
         )
         assert len(rule._listed_grades) == listed
+
+
+@pytest.mark.parametrize("empty", [None, "", " \n", "nan", "NA"])
+def test_nothing_is_compared_with_an_empty_cell(empty):
+    pair = {"kind": "pairwise", "baseline": "base", "prompt": "{answer_a} {answer_b}"}
+    labels = {"A>>B": -2, "A>B": -1, "A=B": 0, "B>A": 1, "B>>A": 2}
+    rule = KINDS["pairwise"].model_validate({**pair, "verdicts": labels})
+    item = Item("1", "What is it?", None, {}, {"base": empty})
+    reading = rule.reading(item, "a cat", "strict")
+    assert (reading.score, reading.why) == (None, "no answer to compare with")
+    assert not reading.is_open
+    # The toolkits ask their judge all the same.
+    assert rule.reading(item, "a cat", "vlmevalkit").is_open

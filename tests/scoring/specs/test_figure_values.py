@@ -202,6 +202,9 @@ def test_scale_where_above_and_figures_of_figures():
     assert value({"mean": "rows", "where": {"split": "x"}}, rows) == 50.0
     assert value({"mean": "rows", "where": {"split": ""}}, rows) == 100.0
     assert value({"mean": "rows", "where": {"absent": ""}}, rows) == 75.0
+    words = toy([1.0, 0.0, 1.0, 0.0], cells={"level": ["nan", "easy", "", "NA"]})
+    assert value({"count": "rows", "where": {"level": ""}}, words) == 2.0
+    assert value({"mean": "rows", "without": {"level": ""}}, words) == 0.0
     assert value({"mean": "rows", "where": {"absent": "z"}}, rows) is None
     assert value({"mean_of": "part"}, rows) == pytest.approx(250 / 3), "a list is in each group"
     assert value("count", rows) == 3.0
@@ -320,3 +323,25 @@ def test_cells_of_every_format_are_texts():
     assert cell_members("[]") == cell_members([]) == cell_members(None) == ("",)
     with pytest.raises(ValueError, match="'x' isn't a whole number"):
         Derived.model_validate({"from": "x", "div": 2}).derive_cell("x")
+
+
+@pytest.mark.parametrize("right, wrong, unscored", [(700, 100, 200), (20, 0, 20), (30, 60, 5)])
+@pytest.mark.parametrize("score", [1.0, 0.75])
+def test_the_interval_of_a_count_holds_it_and_the_likely_count_of_all(
+    right, wrong, unscored, score
+):
+    rows = toy([score] * right + [0.0] * wrong + [None] * unscored)
+    line = figure_line("x", rows, figures(x={"count": "rows", "scale": 2}))
+    size = right + wrong + unscored
+    likely = 2 * size * score * right / (right + wrong)
+    assert line.mean == pytest.approx(2 * score * right)
+    assert (line.worst, line.best) == pytest.approx((line.mean, line.mean + 2 * unscored))
+    assert line.low <= line.mean <= likely <= line.high + 1e-9 and line.low < line.high
+    assert unscored < 10 or line.worst - 1e-9 <= line.low
+
+
+@pytest.mark.parametrize("marks", [[[0, 1]], [[1, 2], [-1, -1]], [[2, 0], [-1, -1], [-1, -1]]])
+def test_a_ratio_to_marks_that_add_up_to_0_has_no_value(marks):
+    rows = toy([0.5] * len(marks), marks=np.array(marks, float), mark_ends=Ends(0.0, 2.0))
+    line = figure_line("x", rows, figures(x={"ratio": "marks"}))
+    assert (line.mean, line.low, line.high) == (None, None, None)

@@ -101,6 +101,20 @@ def test_scorers_are_rules(tmp_path, scorer, rule):
     assert f"- name: {scorer}\n" in eval_yaml(task.spec)
 
 
+def test_columns_beyond_the_groups_that_a_spec_may_have_are_left_out(tmp_path):
+    names = [f"level {number}" for number in range(1, 24)]
+    path = tmp_path / "eval.yaml"
+    path.write_text(
+        f"tasks: [{{field_spec: {{input: question, target: answer, metadata: {names}}}, "
+        "solvers: [{name: generate}], scorers: [{name: exact}]}]"
+    )
+    [task] = load_benchmarks(path)
+    assert task.spec.groups == (*names[:20],)
+    [left_out] = task.left_out
+    assert left_out.startswith("field_spec.metadata: ")
+    assert left_out.endswith(": level 21, level 22, level 23")
+
+
 def test_a_broken_eval_yaml_is_told_with_all_its_places(tmp_path):
     path = tmp_path / "eval.yaml"
     broken = """
@@ -415,6 +429,14 @@ def test_options_in_a_list_and_answers_by_place_become_letters(tmp_path):
     assert [question.answer for question in table.questions] == ["A", "B"]
     assert [question.groups for question in table.questions] == [["a", "b"], ["c", "b"]]
     assert table.notes == ["kind is written as category"]
+
+
+def test_a_derived_split_is_written(tmp_path):
+    path = tmp_path / "questions.csv"
+    path.write_text("index,question,A,B,answer\ndev_1,q,x,y,A\ntest_2,q,x,y,B\n")
+    spec = "name: Z\nabout: z\nrule: letter\nsplits: part\nderive: {part: {from: index, part: 1, by: _}}"
+    table = kit_table(read_spec(spec.encode()), path)
+    assert [question.split for question in table.questions] == ["dev", "test"]
 
 
 def test_pictures_that_the_first_question_lacks_are_written(tmp_path):

@@ -29,6 +29,7 @@ from scoring.specs.report import (
     spec_of_report,
 )
 from scoring.specs.schema import read_spec, spec_of
+from scoring.specs.sheets import published_sheets
 from scoring.specs.trees import figure_tables, whole_figures
 
 DOC = Path(__file__).parents[3] / "docs" / "add-a-benchmark.md"
@@ -236,7 +237,7 @@ def test_a_column_that_decides_between_rules_is_missed(tmp_path):
     row = {"case": "1", **CELLS, "key": "7", "prediction": "seven"}
     assert not opened(put(tmp_path / "a.csv", [row | {"form": "number"}]), spec).problems
     [problem] = opened(put(tmp_path / "b.csv", [row]), spec).problems
-    told = "rule: The file has no column 'form', so its cases take every cell of it as empty."
+    told = "rule: The file has no column 'form', so every cell of it counts as empty."
     assert (problem.text, problem.blocks) == (told, "nothing")
 
 
@@ -623,3 +624,22 @@ def test_canaries_without_a_grade_are_not_counted_among_those_with_one():
     judged = SimpleNamespace(canaries=[Judged(reading, (), "") for reading in grades])
     assert "gave 1 of 2 worthless" in [*canary_notes(judged)][0]
     assert "gave 1 of 2 worthless" in [*distrust_caveats(judged)][0].text
+
+
+@pytest.mark.parametrize("sign", ["猫", "🙂"])
+def test_a_prompts_file_that_is_too_long_is_not_cut(tmp_path, sign):
+    """64,000 bytes of four-byte signs would be few enough characters for a prompt."""
+    (tmp_path / "grade.txt").write_text(f"{{answer}} {sign * 30_000}", encoding="utf-8")
+    spec = "name: Toy\nabout: A toy.\nrule: {kind: rubric, grades: [0, 2], prompt: grade.txt}\n"
+    (tmp_path / "toy.yaml").write_text(spec)
+    with pytest.raises(SpecError, match=r"rule\.prompt: grade\.txt is over 64,000 bytes"):
+        load_spec(tmp_path / "toy.yaml")
+
+
+@pytest.mark.parametrize(("scores", "places"), [([123456.789, 2], 3), ([1234567.5], 1), ([50], 0)])
+def test_published_numbers_keep_their_digits(scores, places):
+    row = {"model": "vlm-a", "figure": "Overall", "protocol": "strict", "source": "Paper, Table 1"}
+    published = [{**row, "score": score} for score in scores]
+    fields = {"name": "Toy", "about": "A toy.", "rule": "text", "published": published}
+    (sheet,) = published_sheets(spec_of(fields))
+    assert [column.places for column in sheet.columns if column.kind == "score"] == [places]
