@@ -10,7 +10,7 @@ from arena.admin.seat_admin import SeatAdmin, action_note
 from arena.battles.settlements import forget_orders
 from arena.battles.vote_table import VoteTable
 from arena.campaign_battles.downloads import quality_sheet, votes_sheet
-from arena.campaign_battles.layout import layout_of
+from arena.campaign_battles.layout import check_names, layout_of
 from arena.campaign_battles.report import judgements, last_answers, quality, seat_work
 from arena.campaign_battles.spec import TASK, BattleSpec, battle_spec
 from arena.campaign_battles.state import CampaignStates
@@ -86,7 +86,9 @@ class CampaignAdmin(SeatAdmin):
         self.check_server(spec)
         bank = self.items.bank()
         with self._database.read() as connection:
-            layout = layout_of(spec, bank, model_names(connection))
+            names = model_names(connection)
+        check_names(spec, bank, names)
+        layout = layout_of(spec, bank, names)
         if not layout.wanted.any():
             raise CampaignError(
                 f"No item of {spec.source!r} has answers from two of these models. "

@@ -6,19 +6,22 @@ import numpy as np
 import pytest
 
 from arena.admin.campaigns import KINDS
+from arena.admin.moderation import hide
+from arena.battles.choices import ChoiceError
 from arena.battles.settlements import SETTLEMENT
-from arena.campaign_battles.layout import Layout
+from arena.campaign_battles.layout import Layout, check_names, layout_of
 from arena.campaign_battles.spec import BattleSpec
 from arena.campaign_battles.state import CampaignLook, CampaignStates, stop_reason
 from arena.database import Database, DatabaseError
 from arena.items.ingest import Ingest
+from arena.items.store import ItemBank
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.intervals import intervals
 from arena.seats.campaigns import Campaign, CampaignStore, Note
 from arena.seats.spec import CampaignError, read_spec
 from arena.types import Battle
 from tests.support.arenas import table_3
-from tests.support.battle_campaigns import Battles, votes_by_tuple
+from tests.support.battle_campaigns import Battles, let_minutes_pass, votes_by_tuple
 from tests.support.servers import drafts
 from tests.support.visitors import rows
 
@@ -174,6 +177,13 @@ def test_a_spec_with_a_mistake_says_which(changes, told):
         spec_of(**changes)
 
 
+def fixed(item: str, model_a: str, model_b: str) -> dict[str, object]:
+    return {
+        "design": "fixed",
+        "fixed": [{"item": item, "model_a": model_a, "model_b": model_b}],
+    }
+
+
 @pytest.mark.parametrize(
     "changes, told",
     [
@@ -181,17 +191,132 @@ def test_a_spec_with_a_mistake_says_which(changes, told):
         ({"families": ["Opera"]}, "families: 'Opera' isn't in this source"),
         ({"models": ["m1", "m9"]}, "models: 'm9' isn't in this source"),
         ({"models": ["m1"]}, "answers from 1 of these models, but a battle needs two"),
+        ({"tuples": 19}, "tuples is 19, but these models have only 18"),
+        ({"tuples": 7, "models": ["m1", "m2"]}, "tuples is 7, but these models have only 6"),
+        (fixed("x", "m1", "m2"), "the item of tuple 1: 'x' isn't in this source"),
+        (fixed("", "m1", "m9"), "a model of tuple 1: 'm9' isn't in this source"),
+        (fixed("", "m1", "m1"), "Tuple 1 names 'm1' twice"),
         (
-            {"design": "fixed", "fixed": [{"item": "x", "model_a": "m1", "model_b": "m2"}]},
-            "the item of tuple 1",
+            {"models": ["m1", "m2"], **fixed("", "m1", "m3")},
+            "a model of tuple 1: 'm3' isn't in this source. Choose from: m1, m2",
         ),
     ],
 )
-def test_a_layout_that_the_bank_lacks_says_what_is_there(bank, changes, told):
-    duel = Battles(bank)
-    campaign = duel.campaign(**changes)
+def test_a_new_campaign_that_the_bank_lacks_says_what_is_there(bank, changes, told):
+    items = ItemBank(bank).bank()
+    names = {place: f"m{place}" for place in (1, 2, 3)}
+    (first, *_) = items.items.values()
+    for one in changes.get("fixed", ()):
+        one["item"] = one["item"] or first.key
+    spec = spec_of(**changes)
     with pytest.raises(CampaignError, match=told):
-        duel.states.state_of(campaign)
+        check_names(spec, items, names)
+        layout_of(spec, items, names)
+
+
+def test_a_new_campaign_has_no_tuple_without_both_answers(database):
+    Ingest(database).add_items("test", "folder", drafts(2))
+    Ingest(database).add_items("test", "folder", drafts(3, ("m1", "m2"))[2:])
+    items = ItemBank(database).bank()
+    (*_, last) = items.items.values()
+    spec = spec_of(**fixed(last.key, "m3", "m1"))
+    with pytest.raises(CampaignError, match=f"Tuple 1: a model has no answer to item '{last.key}'"):
+        check_names(spec, items, {place: f"m{place}" for place in (1, 2, 3)})
+
+
+# What the bank loses
+
+
+def lose_item(battles: Battles, item: int) -> None:
+    with battles.database.write() as connection:
+        hide(connection, battles.items.bank().items[item].key)
+    battles.items.CHECK_SECONDS = -1.0
+
+
+def lose_model(battles: Battles, model: str) -> None:
+    Ingest(battles.database).retire(model)
+    battles.items.CHECK_SECONDS = -1.0
+
+
+RUNNING = {
+    "fixed": lambda battles: {"design": "fixed", "fixed": battles.all_tuples()},
+    "tuples": lambda _: {"tuples": 18},
+    "models": lambda _: {"models": ["m1", "m2", "m3"]},
+    "families": lambda _: {"families": ["Counting", "Color", "Directions"], "overlap": 0.5},
+}
+
+
+@pytest.mark.parametrize("lost", ["an item", "a family", "a model"])
+@pytest.mark.parametrize("names", RUNNING)
+def test_a_running_campaign_goes_on_without_what_the_bank_loses(bank, names, lost):
+    battles = Battles(bank)
+    campaign = battles.campaign(**RUNNING[names](battles))
+    seat = battles.seat(campaign, "w1")
+    battles.do(seat, most=2)
+    items = [item for item in battles.items.bank().items.values() if item.family == "Color"]
+    if lost == "a model":
+        lose_model(battles, "m2")
+    for item in items[: {"an item": 1, "a family": None, "a model": 0}[lost]]:
+        lose_item(battles, item.id)
+    left = {"an item": 5 * 3, "a family": 4 * 3, "a model": 6}[lost]
+    assert (battles.states.state_of(campaign).layout.wanted > 0).sum() == left
+    numbers = iter(range(20))
+    while battles.again(campaign).ended_at is None:
+        battles.do(battles.seat(campaign, f"v{next(numbers)}"))
+    assert battles.again(campaign).why_ended == "every tuple has all its votes"
+
+
+def test_a_fixed_campaign_that_loses_every_tuple_draws_nothing(bank):
+    battles = Battles(bank)
+    tuples = [one for one in battles.all_tuples() if "m3" in one.values()]
+    campaign = battles.campaign(design="fixed", fixed=tuples)
+    lose_model(battles, "m3")
+    seat = battles.seat(campaign, "w")
+    assert battles.next(seat) is None and not battles.work.waits(seat)
+    assert battles.again(campaign).ended_at is None
+
+
+def test_whoever_needs_nothing_more_goes_on_without_the_campaigns_items(bank):
+    battles = Battles(bank)
+    campaign = battles.campaign(seat={"votes": 3, "minutes": 20, "pay": 1})
+    full, working, late = (battles.seat(campaign, name) for name in ("full", "working", "late"))
+    battles.do(full, most=3)
+    battles.do(working, most=2)
+    opened = battles.next(late)
+    assert opened
+    lose_model(battles, "m2")
+    lose_model(battles, "m3")
+    assert battles.next(full) is None
+    with pytest.raises(CampaignError, match="answers from 1 of these models"):
+        battles.next(working)
+    battles.campaigns.end(campaign, "by hand")
+    assert battles.next(working) is None
+    let_minutes_pass(bank, 21)
+    late = battles.seat(campaign, "late")
+    assert battles.next(late) is None
+    with pytest.raises(ChoiceError, match="You were away for a while, so"):
+        battles.decide(late, opened, "a")
+
+
+@pytest.mark.parametrize("lost", ["item", "model"])
+def test_a_late_choice_between_answers_that_the_bank_lost_is_refused(bank, lost):
+    battles = Battles(bank)
+    campaign = battles.campaign()
+    seat = battles.seat(campaign, "w")
+    battle = battles.next(seat)
+    assert battle
+    let_minutes_pass(bank, 21)
+    if lost == "item":
+        lose_item(battles, battle.item)
+    else:
+        models = {
+            one.answer: one.model for one in battles.items.bank().items[battle.item].contestants
+        }
+        lose_model(battles, f"m{models[battle.answer_a]}")
+    with pytest.raises(ChoiceError, match="You were away for a while, so"):
+        battles.decide(seat, battle, "a")
+    another = battles.next(seat)
+    assert another and another.token != battle.token
 
 
 def test_a_model_that_is_retired_meanwhile_takes_what_was_seen_under_its_code_with_it(database):
