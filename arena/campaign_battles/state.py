@@ -76,12 +76,12 @@ class CampaignState:
     @property
     def votes(self) -> int:
         """The number of votes that count."""
-        return int(self.collected.counted.sum())
+        return self.collected.votes
 
     @property
     def pending(self) -> int:
         """The number of votes from workers that the platform's list has not confirmed yet."""
-        return int(self.collected.cast.sum()) - self.votes
+        return self.collected.given - self.collected.votes
 
     @property
     def left_out(self) -> frozenset[int]:
@@ -192,7 +192,7 @@ class CampaignStates:
             reading_seconds=ended - began,
         )
         self._states[campaign.id] = state
-        reason = stop_reason(spec, layout, collected.counted, last_look)
+        reason = stop_reason(spec, layout, collected, last_look)
         if campaign.ended_at is None and reason:
             self._campaigns.end(campaign, reason)
 
@@ -235,18 +235,14 @@ def _log_error(reading: Future) -> None:
 
 
 def stop_reason(
-    spec: BattleSpec, layout: Layout, counted: np.ndarray, last_look: CampaignLook | None
+    spec: BattleSpec, layout: Layout, collected: CollectedVotes, last_look: CampaignLook | None
 ) -> str:
-    """Returns the reason why a campaign is over, in words; empty while it is not.
-
-    `counted` are the votes that count, pairs x items.
-    """
+    """Returns the reason why a campaign is over, in words; empty while it is not."""
     stop = spec.stop
-    votes = int(counted.sum())
-    if votes >= stop.votes:
-        return f"it has {votes:,} of {stop.votes:,} votes"
+    if collected.votes >= stop.votes:
+        return f"it has {collected.votes:,} of {stop.votes:,} votes"
     # Nothing is wanted while the models have no item in common, as between two files of answers.
-    if layout.wanted.any() and bool((counted >= layout.wanted).all()):
+    if layout.wanted.any() and bool((collected.counted >= layout.wanted).all()):
         return "every tuple has all its votes"
     if last_look is None:
         return ""

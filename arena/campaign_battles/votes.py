@@ -40,7 +40,11 @@ _PROGRESS = select(
 
 
 class CollectedVotes(NamedTuple):
-    """A campaign's votes, by the codes of its layout."""
+    """A campaign's votes: those of each tuple by the codes of its layout, and all.
+
+    All votes are more than those of the layout's tuples once an operator hid an item or retired a model. They were
+    given, and stay on the boards.
+    """
 
     held: np.ndarray
     """The voters that each tuple has or waits for: pairs x items."""
@@ -48,6 +52,10 @@ class CollectedVotes(NamedTuple):
     """The votes of each tuple, including pending ones."""
     counted: np.ndarray
     """The votes of each tuple from confirmed seats."""
+    given: int
+    """All votes, including pending ones."""
+    votes: int
+    """All votes from confirmed seats."""
     left_out: frozenset[int]
     """The seats that hold nothing; their tuples go to others."""
     uncounted: frozenset[int]
@@ -120,6 +128,8 @@ def collect_votes(connection: Connection, campaign: Campaign, layout: Layout) ->
     held = np.zeros(layout.wanted.shape, np.int32)
     cast = np.zeros(layout.wanted.shape, np.int32)
     counted = np.zeros(layout.wanted.shape, np.int32)
+    given = 0
+    votes = 0
     query = select(
         BATTLE.c.item_id,
         BATTLE.c.model_low,
@@ -133,16 +143,22 @@ def collect_votes(connection: Connection, campaign: Campaign, layout: Layout) ->
         _holds_tuple(campaign),
     )
     for row in connection.execute(query):
+        if row.seat_id in left_out:
+            continue
+        counts = row.chosen and row.seat_id not in uncounted
+        given += row.chosen
+        votes += counts
         place = layout.place(ItemPair.of_row(row))
-        if place and row.seat_id not in left_out:
+        if place:
             held[place] += 1
             cast[place] += row.chosen
-            if row.seat_id not in uncounted:
-                counted[place] += row.chosen
+            counted[place] += counts
     return CollectedVotes(
         held=held,
         cast=cast,
         counted=counted,
+        given=given,
+        votes=votes,
         left_out=left_out,
         uncounted=uncounted,
     )

@@ -9,9 +9,12 @@ from arena.admin.campaigns import KINDS
 from arena.admin.moderation import hide
 from arena.battles.choices import ChoiceError
 from arena.battles.settlements import SETTLEMENT
+from arena.battles.tables import BATTLE
+from arena.campaign_battles import draws
 from arena.campaign_battles.layout import Layout, check_names, layout_of
 from arena.campaign_battles.spec import BattleSpec
 from arena.campaign_battles.state import CampaignLook, CampaignStates, stop_reason
+from arena.campaign_battles.votes import CollectedVotes
 from arena.database import Database, DatabaseError
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
@@ -77,6 +80,19 @@ def test_a_campaign_of_alike_models_is_not_settled(duel):
     assert rows(duel.database, SETTLEMENT) == []
 
 
+def no_votes(wanted: np.ndarray) -> CollectedVotes:
+    none = np.zeros_like(wanted)
+    return CollectedVotes(
+        held=none,
+        cast=none,
+        counted=none,
+        given=0,
+        votes=0,
+        left_out=frozenset(),
+        uncounted=frozenset(),
+    )
+
+
 def test_a_campaign_ends_when_its_intervals_are_narrow():
     votes = table_3()
     fit = bradley_terry(win_matrix(votes))
@@ -85,20 +101,20 @@ def test_a_campaign_ends_when_its_intervals_are_narrow():
     layout = Layout(tuple(range(7)), (), wanted)
     for width, ended in ((found.half_width + 0.1, True), (found.half_width - 0.1, False)):
         spec = spec_of(stop={"votes": 10**6, "width": width})
-        why = stop_reason(spec, layout, np.zeros_like(wanted), found)
+        why = stop_reason(spec, layout, no_votes(wanted), found)
         assert why == (
             f"the mean half width is {found.half_width:.1f} points after 5,011 votes"
             if ended
             else ""
         )
-        assert stop_reason(spec, layout, np.zeros_like(wanted), None) == ""
+        assert stop_reason(spec, layout, no_votes(wanted), None) == ""
 
 
 def test_a_campaign_does_not_end_while_its_models_have_no_item_in_common():
     """As after a file of answers was withdrawn, to be replaced."""
     wanted = np.zeros((1, 4), np.int32)
     layout = Layout((0, 1), (), wanted)
-    assert stop_reason(spec_of(stop={"votes": 10}), layout, np.zeros_like(wanted), None) == ""
+    assert stop_reason(spec_of(stop={"votes": 10}), layout, no_votes(wanted), None) == ""
 
 
 def test_a_campaign_that_ended_draws_nothing_and_what_is_undecided_still_counts(duel):
@@ -264,6 +280,28 @@ def test_a_running_campaign_goes_on_without_what_the_bank_loses(bank, names, los
     while battles.again(campaign).ended_at is None:
         battles.do(battles.seat(campaign, f"v{next(numbers)}"))
     assert battles.again(campaign).why_ended == "every tuple has all its votes"
+
+
+@pytest.mark.parametrize("near_the_end", [200, 5])
+@pytest.mark.parametrize("lost", ["item", "model"])
+def test_votes_on_what_the_bank_lost_count_towards_the_stop(
+    database, monkeypatch, lost, near_the_end
+):
+    monkeypatch.setattr(draws, "NEAR_THE_END", near_the_end)
+    Ingest(database).add_items("test", "folder", drafts(60, ("m1", "m2", "m3")))
+    battles = Battles(database)
+    seat = {"votes": 30, "minutes": 20, "pay": 1}
+    campaign = battles.campaign(seat=seat, stop={"votes": 40})
+    battles.do(battles.seat(campaign, "w1"), most=20)
+    if lost == "item":
+        lose_item(battles, rows(database, BATTLE)[0].item_id)
+    else:
+        lose_model(battles, "m3")
+    later = battles.seat(campaign, "w2")
+    assert battles.do(later) == 20
+    campaign = battles.again(campaign)
+    assert campaign.why_ended == "it has 40 of 40 votes" and not battles.work.waits(later)
+    assert battles.states.state_of(campaign).votes == 40
 
 
 def test_a_fixed_campaign_that_loses_every_tuple_draws_nothing(bank):
