@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import ceil, isnan
 
 from arena.admin.seat_admin import SeatAdmin, action_note
+from arena.battles.choices import publish_votes
 from arena.battles.settlements import forget_orders
 from arena.battles.vote_table import VoteTable
 from arena.campaign_battles.downloads import quality_sheet, votes_sheet
@@ -158,6 +159,7 @@ class CampaignAdmin(SeatAdmin):
             layout = self.states.state_of(campaign).layout
         except CampaignError:  # The bank has lost the campaign's items.
             layout = None
+        publish_votes(self._database)
         with self._database.read() as connection:
             return quality_sheet(quality(connection, campaign, self.seats.all(campaign), layout))
 

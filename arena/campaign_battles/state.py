@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arena.battles.choices import publish_votes
 from arena.battles.settlements import campaign_board_name, extend_record, read_record
 from arena.battles.tables import CONFIRMATIONS
 from arena.campaign_battles.layout import Layout, layout_of
@@ -81,7 +82,7 @@ class CampaignState:
     @property
     def pending(self) -> int:
         """The number of votes from workers that the platform's list has not confirmed yet."""
-        return self.collected.given - self.collected.votes
+        return self.collected.pending
 
     @property
     def left_out(self) -> frozenset[int]:
@@ -157,6 +158,7 @@ class CampaignStates:
     def _read(self, campaign: Campaign) -> None:
         """Reads a campaign's state, looks at its orders if that is due, and ends it if its stop is reached."""
         began = time.monotonic()
+        publish_votes(self._database)
         spec = battle_spec(campaign)
         bank = self._items.bank()
         before = self._states.get(campaign.id)

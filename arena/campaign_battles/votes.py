@@ -2,7 +2,8 @@
 
 A seat holds a tuple once it has chosen, and for the seat's minutes after the tuple was shown to it. Votes of seats that
 failed their checks, are flagged, withdrew consent or were rejected by the platform's list don't count, and their tuples
-go to others. Unconfirmed seats hold their tuples for some hours; their votes count once they are confirmed.
+go to others. Unconfirmed seats hold their tuples for some hours; their votes count once they are confirmed. A vote holds
+its tuple at once, and counts once it is final; whoever reads counted votes calls `publish_votes` first.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Select, case, func, select
 
 from arena.battles.store import ItemPair
-from arena.battles.tables import BATTLE, HAS_CHOICE, IS_SKIPPED, SEAT
+from arena.battles.tables import BATTLE, HAS_CHOICE, IS_FINAL, IS_SKIPPED, SEAT
 from arena.battles.voters import selves
 from arena.campaign_battles.layout import Layout
 from arena.database import now
@@ -49,13 +50,15 @@ class CollectedVotes(NamedTuple):
     held: np.ndarray
     """The voters that each tuple has or waits for: pairs x items."""
     cast: np.ndarray
-    """The votes of each tuple, including pending ones."""
+    """The votes of each tuple, including pending ones and those that can still be undone."""
     counted: np.ndarray
-    """The votes of each tuple from confirmed seats."""
+    """The final votes of each tuple from confirmed seats."""
     given: int
-    """All votes, including pending ones."""
+    """All votes, including pending ones and those that can still be undone."""
+    pending: int
+    """All votes from seats that aren't confirmed."""
     votes: int
-    """All votes from confirmed seats."""
+    """All final votes from confirmed seats."""
     left_out: frozenset[int]
     """The seats that hold nothing; their tuples go to others."""
     uncounted: frozenset[int]
@@ -129,6 +132,7 @@ def collect_votes(connection: Connection, campaign: Campaign, layout: Layout) ->
     cast = np.zeros(layout.wanted.shape, np.int32)
     counted = np.zeros(layout.wanted.shape, np.int32)
     given = 0
+    pending = 0
     votes = 0
     query = select(
         BATTLE.c.item_id,
@@ -136,6 +140,7 @@ def collect_votes(connection: Connection, campaign: Campaign, layout: Layout) ->
         BATTLE.c.model_high,
         BATTLE.c.seat_id,
         case((HAS_CHOICE, 1), else_=0).label("chosen"),
+        case((IS_FINAL, 1), else_=0).label("final"),
     ).where(
         _IS_SEATS_BATTLE,
         SEAT_ENTRY.c.campaign_id == campaign.id,
@@ -145,8 +150,10 @@ def collect_votes(connection: Connection, campaign: Campaign, layout: Layout) ->
     for row in connection.execute(query):
         if row.seat_id in left_out:
             continue
-        counts = row.chosen and row.seat_id not in uncounted
+        is_confirmed = row.seat_id not in uncounted
+        counts = row.final if is_confirmed else 0
         given += row.chosen
+        pending += 0 if is_confirmed else row.chosen
         votes += counts
         place = layout.place(ItemPair.of_row(row))
         if place:
@@ -158,6 +165,7 @@ def collect_votes(connection: Connection, campaign: Campaign, layout: Layout) ->
         cast=cast,
         counted=counted,
         given=given,
+        pending=pending,
         votes=votes,
         left_out=left_out,
         uncounted=uncounted,
@@ -201,11 +209,11 @@ def count_places_taken(connection: Connection, campaign: Campaign, left_out: fro
 def counted_votes(
     connection: Connection, campaign: Campaign, layout: Layout, uncounted: frozenset[int]
 ) -> Votes:
-    """Returns the votes that count, by the layout's codes; the winner is side a."""
+    """Returns the final votes that count, by the layout's codes; the winner is side a."""
     query = select(
         BATTLE.c.winner, BATTLE.c.loser, BATTLE.c.item_id, BATTLE.c.voter_id, BATTLE.c.seat_id
     ).where(
-        HAS_CHOICE,
+        IS_FINAL,
         _IS_SEATS_BATTLE,
         SEAT_ENTRY.c.campaign_id == campaign.id,
         _IS_WORK,

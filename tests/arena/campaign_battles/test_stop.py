@@ -4,12 +4,13 @@ from itertools import count
 
 import numpy as np
 import pytest
+from sqlalchemy import update
 
 from arena.admin.campaigns import KINDS
 from arena.admin.moderation import hide
 from arena.battles.choices import ChoiceError
 from arena.battles.settlements import SETTLEMENT
-from arena.battles.tables import BATTLE
+from arena.battles.tables import BATTLE, IS_WAITING
 from arena.campaign_battles import draws
 from arena.campaign_battles.layout import Layout, check_names, layout_of
 from arena.campaign_battles.spec import BattleSpec
@@ -87,6 +88,7 @@ def no_votes(wanted: np.ndarray) -> CollectedVotes:
         cast=none,
         counted=none,
         given=0,
+        pending=0,
         votes=0,
         left_out=frozenset(),
         uncounted=frozenset(),
@@ -115,6 +117,41 @@ def test_a_campaign_does_not_end_while_its_models_have_no_item_in_common():
     wanted = np.zeros((1, 4), np.int32)
     layout = Layout((0, 1), (), wanted)
     assert stop_reason(spec_of(stop={"votes": 10}), layout, no_votes(wanted), None) == ""
+
+
+def test_a_vote_that_is_undone_ends_no_campaign(duel):
+    campaign = duel.campaign(stop={"votes": 3})
+    seat, other = duel.seat(campaign, "w"), duel.seat(campaign, "other")
+    duel.do(seat, most=2)
+    battle = duel.next(seat)
+    assert battle
+    duel.work.take(seat, battle.token, "a", "1")
+    assert duel.again(campaign).ended_at is None
+    assert duel.next(other) is None, "its place is held"
+    opened = duel.store.undo(seat.voter, battle.token)
+    duel.store.skip(seat.voter, opened.token, "cannot judge")
+    duel.states.read_now(campaign)
+    assert duel.do(other) == 1
+    assert duel.again(campaign).why_ended == "it has 3 of 3 votes"
+    assert len(votes_by_tuple(duel.database, campaign)) == 3
+
+
+def test_a_look_and_a_stop_wait_until_a_vote_can_no_longer_be_undone(duel):
+    """Even if its worker closed the page."""
+    seat = {"votes": 60, "minutes": 20, "pay": 1}
+    campaign = duel.campaign(seat=seat, stop={"votes": 50})
+    worker = duel.seat(campaign, "w")
+    duel.do(worker, most=49)
+    battle = duel.next(worker)
+    assert battle
+    duel.work.take(worker, battle.token, "a", "1")
+    state = duel.states.read_now(campaign)
+    assert (state.votes, state.pending, state.last_look) == (49, 0, None)
+    with duel.database.write() as connection:
+        connection.execute(update(BATTLE).where(IS_WAITING).values(tick=0))
+    state = duel.states.read_now(campaign)
+    assert state.last_look and state.last_look.votes == 50
+    assert duel.again(campaign).why_ended == "it has 50 of 50 votes"
 
 
 def test_a_campaign_that_ended_draws_nothing_and_what_is_undecided_still_counts(duel):
