@@ -15,13 +15,13 @@ from arena.campaign_battles.layout import check_names, layout_of
 from arena.campaign_battles.report import judgements, last_answers, quality, seat_work
 from arena.campaign_battles.spec import TASK, BattleSpec, battle_spec
 from arena.campaign_battles.state import CampaignStates
-from arena.campaign_battles.votes import left_out_seats, uncounted_seats
+from arena.campaign_battles.votes import left_out_seats, progress_rows, uncounted_seats
 from arena.database import Database, now
 from arena.fraud.flags import FlagService
 from arena.io.tables import Record, require_columns
 from arena.items.store import Bank, ItemBank, model_names
 from arena.seats.campaigns import Campaign, CampaignStore, Note
-from arena.seats.sheet import pay_rows, pay_sheet, seat_state
+from arena.seats.sheet import SeatWork, pay_rows, pay_sheet, seat_state
 from arena.seats.spec import CampaignError, CampaignSpec, read_spec
 from arena.settings import CountSettings, Settings
 from arena.sheets import Sheet
@@ -185,10 +185,15 @@ class CampaignAdmin(SeatAdmin):
         at = now()
         with self._database.read() as connection:
             last = last_answers(connection, campaign)
+            progress = progress_rows(connection, campaign)
+        votes = {row.seat_id: row.votes for row in progress}
+        work = {
+            seat.id: SeatWork(votes=votes.get(seat.id, 0), last=last.get(seat.id)) for seat in seats
+        }
         without_votes = CampaignStanding(
             campaign,
             wanted=battle_spec(campaign).stop.votes,
-            states=Counter(seat_state(seat, last.get(seat.id), at) for seat in seats),
+            states=Counter(seat_state(seat, work[seat.id], at) for seat in seats),
             listed=len(self.seats.participants(campaign)),
         )
         try:

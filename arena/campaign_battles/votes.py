@@ -6,12 +6,12 @@ go to others. Unconfirmed seats hold their tuples for some hours; their votes co
 its tuple at once, and counts once it is final; whoever reads counted votes calls `publish_votes` first.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Select, case, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, select
 
 from arena.battles.store import ItemPair
 from arena.battles.tables import BATTLE, HAS_CHOICE, IS_FINAL, IS_SKIPPED, SEAT
@@ -82,15 +82,19 @@ def seat_progress(connection: Connection, seat: int) -> SeatProgress:
     )
 
 
+def progress_rows(connection: Connection, campaign: Campaign) -> Sequence[Row]:
+    """Returns the columns of `_PROGRESS` for each seat of a campaign that has given an answer."""
+    progress = _PROGRESS.where(_IS_SEATS_BATTLE, SEAT_ENTRY.c.campaign_id == campaign.id)
+    return connection.execute(progress.group_by(BATTLE.c.seat_id)).all()
+
+
 def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]:
     """Returns the seats that failed their checks, withdrew consent, were rejected or not confirmed in time, and
     those of flagged workers.
     """
-    progress = _PROGRESS.where(_IS_SEATS_BATTLE, SEAT_ENTRY.c.campaign_id == campaign.id)
-    progress = progress.group_by(BATTLE.c.seat_id)
     failed = frozenset(
         row.seat_id
-        for row in connection.execute(progress)
+        for row in progress_rows(connection, campaign)
         if row.failed >= campaign.spec.checks.fail
     )
     has_voter_flag = SEAT.c.voter_id.in_(flagged_voters(VOTER_FLAG))

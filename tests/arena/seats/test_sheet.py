@@ -1,6 +1,7 @@
 """The pay sheet: every state with its proposal and reason, the platform's list, and text that no spreadsheet runs."""
 
 import unicodedata
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -245,10 +246,43 @@ def test_who_is_in_the_list_and_never_came_is_seen():
 
 def test_a_seat_is_abandoned_after_its_minutes_without_an_answer():
     fresh = AT - timedelta(minutes=24)
-    assert seat_state(seat(end=None), None, AT) == "abandoned"
-    assert seat_state(seat(end=None), fresh, AT) == "working"
-    assert seat_state(seat(end=None), AT - timedelta(minutes=26), AT) == "abandoned"
-    assert seat_state(seat(end="full"), None, AT) == "full"
+    assert seat_state(seat(end=None), SeatWork(), AT) == "abandoned"
+    assert seat_state(seat(end=None), SeatWork(last=fresh), AT) == "working"
+    left = SeatWork(last=AT - timedelta(minutes=26))
+    assert seat_state(seat(end=None), left, AT) == "abandoned"
+    assert seat_state(seat(end="full"), SeatWork(), AT) == "full"
+
+
+@pytest.mark.parametrize(
+    ("kind", "listed"), [("plain", {}), ("login", {}), ("prolific", {"ann": "APPROVED"})]
+)
+def test_who_gave_all_and_closed_the_last_page_is_done(kind, listed):
+    work = SeatWork(20, 2, last=AT - timedelta(minutes=30))
+    found = row(seat(kind, end=None), work, listed)
+    assert (found.state, found.proposal, found.pay) == ("done", "approve", 5.0)
+    one_less = row(seat(kind, end=None), work._replace(votes=19), listed)
+    assert (one_less.state, one_less.pay) == ("abandoned", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("work", "state", "proposal", "pay"),
+    [
+        (SeatWork(9, last=AT - timedelta(minutes=34)), "full", "approve", 5.0),
+        (SeatWork(9, last=AT - timedelta(minutes=36)), "abandoned", "ask to return", 0.0),
+        (SeatWork(9, last=AT - timedelta(minutes=5)), "full", "approve", 5.0),
+        (SeatWork(0, last=AT - timedelta(minutes=34)), "full", "look", 5.0),
+        (SeatWork(0), "abandoned", "ask to return", 0.0),
+        (SeatWork(20, last=AT - timedelta(minutes=36)), "done", "approve", 5.0),
+    ],
+)
+def test_who_was_at_work_when_the_campaign_ended_is_paid_without_another_page(
+    work, state, proposal, pay
+):
+    """It ended ten minutes ago; a question waits for 25."""
+    one = seat(end=None)
+    one = replace(one, campaign=replace(one.campaign, ended_at=AT - timedelta(minutes=10)))
+    found = row(one, work)
+    assert (found.state, found.proposal, found.pay) == (state, proposal, pay)
 
 
 def test_no_spreadsheet_runs_what_a_worker_is_called():
