@@ -162,7 +162,8 @@ def _proposal(
     spec = seat.campaign.spec
     # MTurk's list only has workers who have handed in, so it says nothing about others at work.
     may_hand_in = spec.platform.kind == "mturk" and seat.end is None
-    if listed and seat.person not in listed and not may_hand_in:
+    is_unlisted = bool(listed) and seat.person not in listed
+    if is_unlisted and not may_hand_in:
         return _ReasonedProposal("unknown to the platform: don't pay", "not on the platform's list")
     status = listed.get(seat.person, "")
     if plain_status(status) in GIVEN_BACK:
@@ -178,6 +179,8 @@ def _proposal(
         return _ReasonedProposal(
             proposal, "didn't pass the qualification, which is no reason to reject"
         )
+    if is_unlisted or plain_status(status) in AT_WORK:
+        return _ReasonedProposal("wait", f"{_work_in_words(seat, work)}, but hasn't handed in")
     doubts = _doubts(spec, seat, work)
     if doubts:
         return _ReasonedProposal("look", "; ".join(doubts))

@@ -222,6 +222,19 @@ def test_mturks_list_says_nothing_about_who_is_still_at_work():
     assert "don't pay" in row(seat("prolific", end=None), SeatWork(3, last=AT), listed).proposal
 
 
+@pytest.mark.parametrize("end", ["done", "full", None])
+@pytest.mark.parametrize("status", ["ACTIVE", "RESERVED", "active"])
+def test_who_has_all_answers_and_has_not_handed_in_waits(end, status):
+    found = row(seat("prolific", end=end), listed={"ann": status})
+    assert (found.proposal, found.pay) == ("wait", 0.0)
+    assert found.why == "gave 20 of 20 votes, but hasn't handed in"
+
+
+def test_who_has_all_answers_and_is_not_in_mturks_list_may_still_hand_in():
+    found = row(seat("mturk", end=None), listed={"bob": "Submitted"})
+    assert (found.state, found.proposal, found.pay) == ("done", "wait", 0.0)
+
+
 def test_without_the_list_nobody_of_a_platform_is_approved():
     found = row(seat("prolific"))
     assert (found.in_platform_list, found.proposal) == (
