@@ -127,8 +127,10 @@ def _seat_row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetim
     state = seat_state(seat, work, at)
     status = listed.get(seat.person, "")
     proposal, why = _proposal(seat, state, work, listed)
-    end = seat.ended_at or work.last
-    minutes = round((end - seat.arrived_at).total_seconds() / 60, 1) if end else None
+    end = work.last or seat.ended_at  # The last page may be opened much later than the last answer.
+    minutes = None
+    if end is not None:
+        minutes = max(0.0, round((end - seat.arrived_at).total_seconds() / 60, 1))
     is_finished = state in ("done", "full")
     is_paid = proposal == "approve" or (proposal == "look" and is_finished)
     pay = spec.seat.pay if is_paid else 0.0

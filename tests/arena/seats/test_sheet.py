@@ -73,6 +73,21 @@ def test_who_gave_all_is_paid_and_the_row_says_what_for():
 
 
 @pytest.mark.parametrize(
+    ("opened", "last", "minutes", "per_hour"),
+    [
+        (timedelta(days=1), timedelta(minutes=40), 40.0, 7.5),
+        (timedelta(days=1), timedelta(minutes=-5), 0.0, None),
+        (timedelta(minutes=40), None, 40.0, 7.5),
+    ],
+)
+def test_minutes_run_to_the_last_answer_not_to_the_last_page(opened, last, minutes, per_hour):
+    """`opened`, `last`: after the beginning; a clock may have been set back meanwhile."""
+    work = SeatWork(20, 2, last=None if last is None else BEGAN + last)
+    found = row(seat(at=BEGAN + opened), work)
+    assert (found.minutes, found.pay_per_hour) == (minutes, per_hour)
+
+
+@pytest.mark.parametrize(
     ("kind", "end", "work", "status", "proposal", "why"),
     [
         ("prolific", "done", SeatWork(20, 2, 0, AT), "AWAITING REVIEW", "approve", "gave 20 of 20"),
