@@ -53,7 +53,7 @@ class BattleWork:
         """Returns the seat's unfinished battle or a new one; None if the campaign has nothing left for it.
 
         A battle that was shown before the campaign ended, or the seat was full, is finished first, and counts unless it
-        has lost its place (`_is_kept`). Raises LimitError, and CampaignError as `_state` does.
+        has lost its place (`_is_kept`). Raises CampaignError as `_state` does.
         """
         state = self._state(seat)
         spec = seat.campaign.spec
