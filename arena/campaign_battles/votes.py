@@ -2,8 +2,8 @@
 
 A seat holds a tuple once it has chosen, and for the seat's minutes after the tuple was shown to it. Votes of seats that
 failed their checks, are flagged, withdrew consent or were rejected by the platform's list don't count, and their tuples
-go to others. Unconfirmed seats hold their tuples for some hours; their votes count once they are confirmed. A vote holds
-its tuple at once, and counts once it is final; whoever reads counted votes calls `publish_votes` first.
+go to others. Unconfirmed seats hold their tuples for some hours; their votes count once they are confirmed. A vote
+holds its tuple at once, and counts once it is final; whoever reads counted votes calls `publish_votes` first.
 """
 
 from collections.abc import Mapping, Sequence
