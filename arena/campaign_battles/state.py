@@ -220,14 +220,14 @@ class CampaignStates:
 
 
 def _is_look_due(votes: int, confirmations: int, before: CampaignState | None) -> bool:
-    """Returns whether the counted votes have passed another multiple of LOOK_EVERY since the last look, or a
+    """Returns whether the counted votes have passed a multiple of LOOK_EVERY since the last look, up or down, or a
     platform's list has changed them.
     """
     if before is None or before.last_look is None:
         return votes >= LOOK_EVERY
     if confirmations != before.confirmations:
         return True
-    return votes // LOOK_EVERY > before.last_look.votes // LOOK_EVERY
+    return votes // LOOK_EVERY != before.last_look.votes // LOOK_EVERY
 
 
 def _log_error(reading: Future) -> None:

@@ -16,7 +16,8 @@ from arena.campaign_battles.layout import Layout, check_names, layout_of
 from arena.campaign_battles.spec import BattleSpec
 from arena.campaign_battles.state import CampaignLook, CampaignStates, stop_reason
 from arena.campaign_battles.votes import CollectedVotes
-from arena.database import Database, DatabaseError
+from arena.database import Database, DatabaseError, now
+from arena.fraud.flags import VOTER_FLAG
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
@@ -79,6 +80,21 @@ def test_a_campaign_of_alike_models_is_not_settled(duel):
         duel.do(duel.seat(campaign, f"w{number}"), lambda battle: "ab"[battle.id % 2])
         assert duel.again(campaign).ended_at is None
     assert rows(duel.database, SETTLEMENT) == []
+
+
+def test_a_look_is_taken_again_when_flags_take_votes_away(duel):
+    campaign = duel.campaign()
+    seats = [duel.seat(campaign, f"w{number}") for number in range(3)]
+    for seat in seats:
+        duel.do(seat)
+    looked = duel.states.read_now(campaign).last_look
+    assert looked and looked.votes >= 50
+    flag = {"voter_id": seats[0].voter, "strength": 1.0, "raised_at": now()}
+    with duel.database.write() as connection:
+        reasons = [{**flag, "reason": reason} for reason in ("HASTY", "ONE_SIDED")]
+        connection.execute(VOTER_FLAG.insert(), reasons)
+    looked = duel.states.read_now(campaign).last_look
+    assert looked and looked.votes == 40
 
 
 def no_votes(wanted: np.ndarray) -> CollectedVotes:
