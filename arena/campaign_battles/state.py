@@ -133,13 +133,14 @@ class CampaignStates:
         Raises CampaignError if the bank lacks its items.
         """
         known = self._states.get(campaign.id)
-        if known is not None and known.bank == self._items.bank().version:
-            if known.is_old:
-                reading = self._start_reading(campaign)
-                reading.add_done_callback(_log_error)  # Nobody waits for the result.
-            return known
-        self._start_reading(campaign).result()
-        return self._states[campaign.id]
+        while known is None or known.bank != self._items.bank().version:
+            # A reading that began with the bank before is followed by another.
+            self._start_reading(campaign).result()
+            known = self._states[campaign.id]
+        if known.is_old:
+            reading = self._start_reading(campaign)
+            reading.add_done_callback(_log_error)  # Nobody waits for the result.
+        return known
 
     def read_now(self, campaign: Campaign) -> CampaignState:
         """Reads a campaign's state again, at any age, and returns it."""

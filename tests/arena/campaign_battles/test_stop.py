@@ -1,5 +1,6 @@
 """The stop: a campaign ends by votes, by every tuple, by settled orders or by width, and an open seat is paid."""
 
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import count
 
 import numpy as np
@@ -355,6 +356,23 @@ def test_votes_on_what_the_bank_lost_count_towards_the_stop(
     campaign = battles.again(campaign)
     assert campaign.why_ended == "it has 40 of 40 votes" and not battles.work.waits(later)
     assert battles.states.state_of(campaign).votes == 40
+
+
+def test_no_state_of_a_bank_before_is_returned_after_a_change(bank):
+    """A reading that began before the change may still go on when a page is opened."""
+    battles = Battles(bank)
+    campaign = battles.campaign()
+    before = battles.states.state_of(campaign)
+    lose_model(battles, "m3")
+    old_reading: Future[None] = Future()
+    battles.states._readings[campaign.id] = old_reading
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(battles.states.state_of, campaign)
+        wait([asked], 0.3)
+        assert not asked.done()
+        old_reading.set_result(None)
+        after = asked.result()
+    assert after.bank > before.bank and len(after.layout.models) == 2
 
 
 def test_a_fixed_campaign_that_loses_every_tuple_draws_nothing(bank):
