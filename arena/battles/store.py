@@ -47,7 +47,9 @@ class Draw(NamedTuple):
     answer_b: int
     kind: DrawKind = "lot"
     probability: float | None = None
-    """The probability of this item and pair among all that the voter could still get; only for draws by lot."""
+    """By lot, the probability of this item and pair among all that the voter could still get; in a campaign, that of
+    the pair; otherwise None.
+    """
 
     def with_kind(self, kind: DrawKind) -> "Draw":
         """Returns the same draw with this kind, and without its probability if it isn't by lot."""
