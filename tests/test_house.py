@@ -274,6 +274,7 @@ CHANGES_BATTLES = {"arena/battles/choices.py", "arena/live/store.py", "arena/adm
 """Files that change a battle's row, where no key would stop a second choice from taking the place of the first."""
 FINAL = {"IS_FINAL", "IS_RANKED"}
 WITHOUT_PUBLISHING = {"arena/battles/tables.py", "arena/live/exported_votes.py"}
+WITHOUT_PUBLISHING.add("arena/campaign_battles/votes.py")
 """Files that name final votes for others to read."""
 
 

@@ -7,20 +7,21 @@ from dataclasses import dataclass, replace
 from math import ceil, isnan
 
 from arena.admin.seat_admin import SeatAdmin, action_note
+from arena.battles.choices import publish_votes
 from arena.battles.settlements import forget_orders
 from arena.battles.vote_table import VoteTable
 from arena.campaign_battles.downloads import quality_sheet, votes_sheet
-from arena.campaign_battles.layout import layout_of
+from arena.campaign_battles.layout import check_names, layout_of
 from arena.campaign_battles.report import judgements, last_answers, quality, seat_work
 from arena.campaign_battles.spec import TASK, BattleSpec, battle_spec
 from arena.campaign_battles.state import CampaignStates
-from arena.campaign_battles.votes import left_out_seats, uncounted_seats
+from arena.campaign_battles.votes import left_out_seats, progress_rows, uncounted_seats
 from arena.database import Database, now
 from arena.fraud.flags import FlagService
 from arena.io.tables import Record, require_columns
 from arena.items.store import Bank, ItemBank, model_names
 from arena.seats.campaigns import Campaign, CampaignStore, Note
-from arena.seats.sheet import pay_rows, pay_sheet, seat_state
+from arena.seats.sheet import SeatWork, pay_rows, pay_sheet, seat_state
 from arena.seats.spec import CampaignError, CampaignSpec, read_spec
 from arena.settings import CountSettings, Settings
 from arena.sheets import Sheet
@@ -86,7 +87,9 @@ class CampaignAdmin(SeatAdmin):
         self.check_server(spec)
         bank = self.items.bank()
         with self._database.read() as connection:
-            layout = layout_of(spec, bank, model_names(connection))
+            names = model_names(connection)
+        check_names(spec, bank, names)
+        layout = layout_of(spec, bank, names)
         if not layout.wanted.any():
             raise CampaignError(
                 f"No item of {spec.source!r} has answers from two of these models. "
@@ -156,6 +159,7 @@ class CampaignAdmin(SeatAdmin):
             layout = self.states.state_of(campaign).layout
         except CampaignError:  # The bank has lost the campaign's items.
             layout = None
+        publish_votes(self._database)
         with self._database.read() as connection:
             return quality_sheet(quality(connection, campaign, self.seats.all(campaign), layout))
 
@@ -181,10 +185,15 @@ class CampaignAdmin(SeatAdmin):
         at = now()
         with self._database.read() as connection:
             last = last_answers(connection, campaign)
+            progress = progress_rows(connection, campaign)
+        votes = {row.seat_id: row.votes for row in progress}
+        work = {
+            seat.id: SeatWork(votes=votes.get(seat.id, 0), last=last.get(seat.id)) for seat in seats
+        }
         without_votes = CampaignStanding(
             campaign,
             wanted=battle_spec(campaign).stop.votes,
-            states=Counter(seat_state(seat, last.get(seat.id), at) for seat in seats),
+            states=Counter(seat_state(seat, work[seat.id], at) for seat in seats),
             listed=len(self.seats.participants(campaign)),
         )
         try:

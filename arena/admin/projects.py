@@ -303,7 +303,7 @@ class ProjectAdmin(SeatAdmin):
         return ProjectStanding(
             campaign=campaign,
             spec=spec,
-            states=Counter(seat_state(seat, work[seat.id].last, at) for seat in seats),
+            states=Counter(seat_state(seat, work[seat.id], at) for seat in seats),
             listed=len(self.seats.participants(campaign)),
             families=family_rows(drafts, spec),
             yields=yield_table(drafts),

@@ -11,13 +11,18 @@ from sqlalchemy import Connection, Integer, bindparam, select
 
 from arena.battles.choices import publish_votes
 from arena.battles.sampling import left_out_of_draw
-from arena.battles.tables import BATTLE, IS_FINAL, IS_LIVE
+from arena.battles.tables import BATTLE, IS_FINAL, IS_LIVE, IS_SKIPPED
 from arena.battles.voters import NOBODY, selves
 from arena.database import Database
 from arena.items.store import ItemBank
 from arena.settings import DemoBank
 
 _READER = selves(bindparam("reader", type_=Integer))
+_IS_UNDECIDED = select(
+    select(BATTLE.c.id)
+    .where(BATTLE.c.item_id == bindparam("item"), ~IS_LIVE, ~IS_FINAL, ~IS_SKIPPED)
+    .exists()
+)
 _HAS_CHOSEN = select(
     select(BATTLE.c.id)
     .where(BATTLE.c.item_id == bindparam("item"), BATTLE.c.voter_id.in_(_READER))
@@ -40,28 +45,33 @@ class Blindness:
     campaign_sources: Callable[[Connection], Collection[str]] = _no_campaigns
 
     def may_show(self, reader: int, item: int) -> bool:
-        """Returns whether a reader may see an item's answers with their models' names: nobody draws it, or the reader
-        has chosen.
+        """Returns whether a reader may see an item's answers with their models' names: nobody may still choose between
+        them, or the reader has chosen.
 
         `reader` is a voter's id, or NOBODY. Raises DatabaseError.
         """
-        return not self.can_be_drawn(item) or self._has_chosen(reader, item)
+        return not self.is_open(item) or self._has_chosen(reader, item)
 
-    def can_be_drawn(self, item: int) -> bool:
-        """Returns whether somebody may still be asked to choose between two answers to an item.
+    def is_open(self, item: int) -> bool:
+        """Returns whether somebody may still choose between two answers to an item: it can be drawn, or has an
+        unfinished battle.
 
         Raises DatabaseError.
         """
         bank = self.items.bank()
         bank_item = bank.items.get(item)
-        if bank_item is None or len(bank_item.contestants) < 2:
-            return False
-        source = next(source for source in bank.sources if source.id == bank_item.source)
-        # Checks are left out of the usual draw, and drawn beside it.
-        if source.kind == "check" or source.id not in left_out_of_draw(bank, self.demo_bank):
-            return True
+        closed_source = None
+        if bank_item is not None and len(bank_item.contestants) > 1:
+            source = next(source for source in bank.sources if source.id == bank_item.source)
+            # Checks are left out of the usual draw, and drawn beside it.
+            if source.kind == "check" or source.id not in left_out_of_draw(bank, self.demo_bank):
+                return True
+            closed_source = source.name
+        publish_votes(self.database)
         with self.database.read() as connection:
-            return source.name in self.campaign_sources(connection)
+            if closed_source in self.campaign_sources(connection):
+                return True
+            return bool(connection.scalar(_IS_UNDECIDED, {"item": item}))
 
     def _has_chosen(self, reader: int, item: int) -> bool:
         if reader == NOBODY:

@@ -201,8 +201,9 @@ def next_final_number(connection: Connection) -> int:
 def publish_votes(database: Database) -> None:
     """Numbers the votes that can no longer be undone; to be called before votes are read for others.
 
-    It never waits: a vote with an undo under way is left out, and if the database is locked or read-only, the next
-    reader's call numbers the votes.
+    It waits for no undo and no other thread: a vote with an undo under way is left out, and if the database is locked
+    or read-only, the next reader's call numbers the votes. Another program that writes to the SQLite file, or another
+    server that numbers votes, may hold it up.
     """
     with database.read() as connection:
         oldest = connection.scalar(_OLDEST_WAITING)

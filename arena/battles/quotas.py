@@ -1,8 +1,10 @@
 """Quotas: daily limits (UTC) on the battles of a voter and of a network.
 
 A battle over the limit is refused before anybody reads its answers. A skipped battle of stored answers does not count
-for the voter; a live battle always does. Networks are stored as codes: codes of counts are deleted each day, with their
-key; codes of voters stay, but their key is deleted each month."""
+for the voter; a live battle always does. Battles of a seat have the limits of its campaign instead.
+
+Networks are stored as codes: codes of counts are deleted each day, with their key; codes of voters stay, but their key
+is deleted each month."""
 
 import hmac
 import secrets
@@ -125,10 +127,16 @@ class Quotas:
         """Counts a battle of a voter, locked by the caller, and of a network. Raises LimitError."""
         self.check_voter(connection, voter)
         if network is not None:
-            if self._days.count_one(connection, network, "battles") > self._limits.network_day:
+            battles = self._days.count_one(connection, network, "battles")
+            if battles > self._limits.network_day:
                 raise LimitError(
                     "Your network has used up today's battles. There are more after midnight (UTC)."
                 )
+        self.note_network(connection, voter, network)
+
+    def note_network(self, connection: Connection, voter: int, network: str | None) -> None:
+        """Stores that a voter came from a network, without counting a battle."""
+        if network is not None:
             self._days.note(connection, network, voter)
 
     def check_voter(self, connection: Connection, voter: int) -> None:

@@ -47,7 +47,9 @@ class Draw(NamedTuple):
     answer_b: int
     kind: DrawKind = "lot"
     probability: float | None = None
-    """The probability of this item and pair among all that the voter could still get; only for draws by lot."""
+    """By lot, the probability of this item and pair among all that the voter could still get; in a campaign, that of
+    the pair; otherwise None.
+    """
 
     def with_kind(self, kind: DrawKind) -> "Draw":
         """Returns the same draw with this kind, and without its probability if it isn't by lot."""
@@ -139,7 +141,7 @@ class BattleStore(ChoiceStore[Battle]):
         `choose`.
 
         `choose` gets the battles that the voter has had; it returns None if nothing is left. A held battle that
-        `can_show` still accepts takes the place of the one from `choose`. Raises LimitError.
+        `can_show` still accepts takes the place of the one from `choose`. Raises LimitError outside of a seat.
         """
         with self._database.write() as connection:
             self._lock(connection, voter, seat)
@@ -152,7 +154,10 @@ class BattleStore(ChoiceStore[Battle]):
             served = held if can_serve_held else _with_token(choose(taken))
             if served is None:
                 return None
-            self._quotas.count_battle(connection, voter, network)
+            if seat is None:
+                self._quotas.count_battle(connection, voter, network)
+            else:  # A seat's number of votes is its limit.
+                self._quotas.note_network(connection, voter, network)
             # Deletes the held draw if it is the one served; another one stays for later.
             connection.execute(_DELETE_THIS_HELD, {"voter": voter, "token": served.token})
             values = {

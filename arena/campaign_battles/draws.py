@@ -91,7 +91,9 @@ def drawn_battle(
 def is_full(connection: Connection, campaign: Campaign, state: CampaignState) -> bool:
     """Returns whether stored votes and battles held by seats together are all that the campaign takes."""
     stop = battle_spec(campaign).stop.votes
-    if int(state.served.votes.sum()) < stop - NEAR_THE_END:
+    collected = state.collected
+    of_lost_tuples = collected.given - int(collected.cast.sum())
+    if int(state.served.votes.sum()) + of_lost_tuples < stop - NEAR_THE_END:
         return False
     return count_places_taken(connection, campaign, state.left_out) >= stop
 
@@ -122,7 +124,7 @@ def may_still_come(connection: Connection, seat: Seat, state: CampaignState) -> 
     """Returns whether a tuple lacks votes that a seat may still give, even if others hold it or the seat skipped it."""
     judged_rows = connection.execute(judged_battles(seat.voter)).all()
     cast = state.collected.cast
-    if cast.sum() >= battle_spec(seat.campaign).stop.votes:
+    if state.collected.given >= battle_spec(seat.campaign).stop.votes:
         return False
     lacking = replace(state.served, lacks_votes=cast < state.layout.wanted)
     taken = frozenset(ItemPair.of_row(row) for row in judged_rows)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nsmallest
+from math import comb
 
 import numpy as np
 
@@ -58,12 +59,45 @@ class Layout:
         return pair_number(min(low, high), max(low, high), len(self.models)), column
 
 
+def check_names(spec: BattleSpec, bank: Bank, names: Mapping[int, str]) -> None:
+    """Raises CampaignError for a family, a model or a tuple that a new campaign's source lacks.
+
+    `names` are the models' by id.
+    """
+    of_source = _source_items(spec, bank)
+    _check_known("families", spec.families, {item.family for item in of_source})
+    items = [item for item in of_source if not spec.families or item.family in spec.families]
+    models_by_item = {
+        item.key: {names[contestant.model] for contestant in item.contestants} for item in items
+    }
+    all_models = set().union(*models_by_item.values())
+    _check_known("models", spec.models, all_models)
+    chosen = all_models.intersection(spec.models or all_models)
+    for number, fixed in enumerate(spec.fixed, 1):
+        _check_known(f"the item of tuple {number}", (fixed.item,), models_by_item)
+        _check_known(f"a model of tuple {number}", (fixed.model_a, fixed.model_b), chosen)
+        if fixed.model_a == fixed.model_b:
+            raise CampaignError(f"Tuple {number} names {fixed.model_a!r} twice. Name two models.")
+        if not {fixed.model_a, fixed.model_b} <= models_by_item[fixed.item]:
+            raise CampaignError(
+                f"Tuple {number}: a model has no answer to item {fixed.item!r}. Leave the tuple out."
+            )
+    tuples = sum(comb(len(models & chosen), 2) for models in models_by_item.values())
+    if spec.tuples is not None and spec.tuples > tuples:
+        raise CampaignError(
+            f"tuples is {spec.tuples:,}, but these models have only {tuples:,}. Lower it."
+        )
+
+
 def layout_of(spec: BattleSpec, bank: Bank, names: Mapping[int, str]) -> Layout:
-    """Returns the tuples of a campaign in this bank; `names` are the models' by id. Raises CampaignError."""
-    items = _campaign_items(spec, bank)
+    """Returns the tuples of a campaign in this bank, without those that the bank has lost since the campaign was made.
+
+    `names` are the models' by id. Raises CampaignError if the source or all but one of the models are gone.
+    """
+    of_source = _source_items(spec, bank)
+    items = tuple(item for item in of_source if not spec.families or item.family in spec.families)
     models_of_items = [{contestant.model for contestant in item.contestants} for item in items]
     all_models = set().union(*models_of_items)
-    _check_known("models", spec.models, {names[model] for model in all_models})
     chosen = [model for model in all_models if not spec.models or names[model] in spec.models]
     models = tuple(sorted(chosen))
     if len(models) < 2:
@@ -88,16 +122,12 @@ def layout_of(spec: BattleSpec, bank: Bank, names: Mapping[int, str]) -> Layout:
 
 
 def _draw_tuples(spec: BattleSpec, tuples: list[TupleName]) -> list[TupleName]:
-    """Draws the number of tuples that a campaign asks for, uniformly; the same ones while the bank stays the same.
+    """Draws the number of tuples that a campaign asks for, or all if there are fewer.
 
-    Raises CampaignError.
+    The draw is uniform, and the same while the bank stays the same.
     """
     if spec.tuples is None:
         return tuples
-    if spec.tuples > len(tuples):
-        raise CampaignError(
-            f"tuples is {spec.tuples:,}, but these models have only {len(tuples):,}. Lower it."
-        )
     return nsmallest(spec.tuples, tuples, key=lambda name: lot(f"{spec.name} tuples", name))
 
 
@@ -108,8 +138,8 @@ def _votes_wanted(spec: BattleSpec, name: TupleName) -> int:
     return spec.per_tuple
 
 
-def _campaign_items(spec: BattleSpec, bank: Bank) -> tuple[Item, ...]:
-    """Returns the items of the campaign's source and families. Raises CampaignError for unknown ones."""
+def _source_items(spec: BattleSpec, bank: Bank) -> list[Item]:
+    """Returns the items of the campaign's source. Raises CampaignError for an unknown one."""
     sources = {source.name: source for source in bank.sources}
     source = sources.get(spec.source)
     if source is None:
@@ -120,9 +150,7 @@ def _campaign_items(spec: BattleSpec, bank: Bank) -> tuple[Item, ...]:
         raise CampaignError(
             f"source is {spec.source!r}, which has check items. Name it in checks.items instead."
         )
-    of_source = [item for item in bank.items.values() if item.source == source.id]
-    _check_known("families", spec.families, {item.family for item in of_source})
-    return tuple(item for item in of_source if not spec.families or item.family in spec.families)
+    return [item for item in bank.items.values() if item.source == source.id]
 
 
 def _fixed_layout(
@@ -132,27 +160,22 @@ def _fixed_layout(
     has_both: np.ndarray,
     names: Mapping[int, str],
 ) -> Layout:
-    """Returns the layout of the design `fixed`; `has_both` is the mask of pairs x items with both answers.
-
-    Raises CampaignError for a tuple that can't be judged.
-    """
+    """Returns the layout of the design `fixed`; `has_both` is the mask of pairs x items with both answers."""
     model_code = {names[model]: code for code, model in enumerate(models)}
     item_code = {item.key: code for code, item in enumerate(items)}
     wanted = np.zeros(has_both.shape, np.int32)
     places: dict[TupleName, tuple[int, int]] = {}
     tuples = []
-    for number, fixed in enumerate(spec.fixed, 1):
-        _check_known(f"the item of tuple {number}", (fixed.item,), item_code)
-        _check_known(f"a model of tuple {number}", (fixed.model_a, fixed.model_b), model_code)
-        if fixed.model_a == fixed.model_b:
-            raise CampaignError(f"Tuple {number} names {fixed.model_a!r} twice. Name two models.")
+    for fixed in spec.fixed:
+        # The bank may have lost the item or an answer since the campaign was made.
+        has_item = fixed.item in item_code
+        if not has_item or not {fixed.model_a, fixed.model_b} <= model_code.keys():
+            continue
         low, high = sorted((model_code[fixed.model_a], model_code[fixed.model_b]))
         item = item_code[fixed.item]
         place = (pair_number(low, high, len(models)), item)
         if not has_both[place]:
-            raise CampaignError(
-                f"Tuple {number}: a model has no answer to item {fixed.item!r}. Leave the tuple out."
-            )
+            continue
         wanted[place] += spec.per_tuple  # A tuple that is listed twice gets twice the votes.
         pair_names = sorted((fixed.model_a, fixed.model_b))
         places[fixed.item, *pair_names] = place
@@ -160,7 +183,7 @@ def _fixed_layout(
     for name, place in places.items():
         wanted[place] = max(wanted[place], _votes_wanted(spec, name))
     each_once = list(dict.fromkeys(tuples))
-    return Layout(models, items, wanted, np.array(each_once))
+    return Layout(models, items, wanted, np.array(each_once, np.int64).reshape(-1, 3))
 
 
 def _check_known(field: str, names: tuple[str, ...], known: Collection[str]) -> None:

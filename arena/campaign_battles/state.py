@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arena.battles.choices import publish_votes
 from arena.battles.settlements import campaign_board_name, extend_record, read_record
 from arena.battles.tables import CONFIRMATIONS
 from arena.campaign_battles.layout import Layout, layout_of
@@ -76,12 +77,12 @@ class CampaignState:
     @property
     def votes(self) -> int:
         """The number of votes that count."""
-        return int(self.collected.counted.sum())
+        return self.collected.votes
 
     @property
     def pending(self) -> int:
         """The number of votes from workers that the platform's list has not confirmed yet."""
-        return int(self.collected.cast.sum()) - self.votes
+        return self.collected.pending
 
     @property
     def left_out(self) -> frozenset[int]:
@@ -132,13 +133,14 @@ class CampaignStates:
         Raises CampaignError if the bank lacks its items.
         """
         known = self._states.get(campaign.id)
-        if known is not None and known.bank == self._items.bank().version:
-            if known.is_old:
-                reading = self._start_reading(campaign)
-                reading.add_done_callback(_log_error)  # Nobody waits for the result.
-            return known
-        self._start_reading(campaign).result()
-        return self._states[campaign.id]
+        while known is None or known.bank != self._items.bank().version:
+            # A reading that began with the bank before is followed by another.
+            self._start_reading(campaign).result()
+            known = self._states[campaign.id]
+        if known.is_old:
+            reading = self._start_reading(campaign)
+            reading.add_done_callback(_log_error)  # Nobody waits for the result.
+        return known
 
     def read_now(self, campaign: Campaign) -> CampaignState:
         """Reads a campaign's state again, at any age, and returns it."""
@@ -157,6 +159,7 @@ class CampaignStates:
     def _read(self, campaign: Campaign) -> None:
         """Reads a campaign's state, looks at its orders if that is due, and ends it if its stop is reached."""
         began = time.monotonic()
+        publish_votes(self._database)
         spec = battle_spec(campaign)
         bank = self._items.bank()
         before = self._states.get(campaign.id)
@@ -192,7 +195,7 @@ class CampaignStates:
             reading_seconds=ended - began,
         )
         self._states[campaign.id] = state
-        reason = stop_reason(spec, layout, collected.counted, last_look)
+        reason = stop_reason(spec, layout, collected, last_look)
         if campaign.ended_at is None and reason:
             self._campaigns.end(campaign, reason)
 
@@ -218,14 +221,14 @@ class CampaignStates:
 
 
 def _is_look_due(votes: int, confirmations: int, before: CampaignState | None) -> bool:
-    """Returns whether the counted votes have passed another multiple of LOOK_EVERY since the last look, or a
+    """Returns whether the counted votes have passed a multiple of LOOK_EVERY since the last look, up or down, or a
     platform's list has changed them.
     """
     if before is None or before.last_look is None:
         return votes >= LOOK_EVERY
     if confirmations != before.confirmations:
         return True
-    return votes // LOOK_EVERY > before.last_look.votes // LOOK_EVERY
+    return votes // LOOK_EVERY != before.last_look.votes // LOOK_EVERY
 
 
 def _log_error(reading: Future) -> None:
@@ -235,18 +238,14 @@ def _log_error(reading: Future) -> None:
 
 
 def stop_reason(
-    spec: BattleSpec, layout: Layout, counted: np.ndarray, last_look: CampaignLook | None
+    spec: BattleSpec, layout: Layout, collected: CollectedVotes, last_look: CampaignLook | None
 ) -> str:
-    """Returns the reason why a campaign is over, in words; empty while it is not.
-
-    `counted` are the votes that count, pairs x items.
-    """
+    """Returns the reason why a campaign is over, in words; empty while it is not."""
     stop = spec.stop
-    votes = int(counted.sum())
-    if votes >= stop.votes:
-        return f"it has {votes:,} of {stop.votes:,} votes"
+    if collected.votes >= stop.votes:
+        return f"it has {collected.votes:,} of {stop.votes:,} votes"
     # Nothing is wanted while the models have no item in common, as between two files of answers.
-    if layout.wanted.any() and bool((counted >= layout.wanted).all()):
+    if layout.wanted.any() and bool((collected.counted >= layout.wanted).all()):
         return "every tuple has all its votes"
     if last_look is None:
         return ""

@@ -18,6 +18,7 @@ from arena.ratings.planner import VOTE_SECONDS
 from arena.seats.campaigns import Campaign
 from arena.seats.quality import wanted_checks
 from arena.seats.seats import Seat
+from arena.seats.spec import CampaignError
 from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
 from arena.seats.task import FEWEST_TIMED, MeasuredTimes, SeatProgress
 from arena.types import SIDES, UNRELATED, Battle, Item, Phase, Side
@@ -52,9 +53,9 @@ class BattleWork:
         """Returns the seat's unfinished battle or a new one; None if the campaign has nothing left for it.
 
         A battle that was shown before the campaign ended, or the seat was full, is finished first, and counts unless it
-        has lost its place (`_is_kept`). Raises LimitError, and CampaignError if the bank lacks the campaign's items.
+        has lost its place (`_is_kept`). Raises CampaignError as `_state` does.
         """
-        state = self.states.state_of(seat.campaign)
+        state = self._state(seat)
         spec = seat.campaign.spec
         checks = self._checks(seat)
 
@@ -67,28 +68,48 @@ class BattleWork:
                 check = drawn_check(checks, progress, taken, spec)
                 if check is not None:
                     return check
-                if progress.votes >= spec.seat.votes:
+                if state is None or progress.votes >= spec.seat.votes:
                     return None
                 return drawn_battle(connection, seat, progress, state, taken, self._coin)
 
-        def may_come_back(battle: Battle, tuple_: ItemPair) -> bool:
+        def may_come_back(battle: Battle, _: ItemPair) -> bool:
             if battle.item not in self.items.bank().items:
                 return False
-            return self._is_kept(seat, state, battle, tuple_)
+            return self._is_kept(seat, state, battle)
 
         return self.store.serve(
             seat.voter, choose, seat=seat.id, may_come_back=may_come_back, network=network
         )
 
-    def _is_kept(self, seat: Seat, state: CampaignState, battle: Battle, tuple_: ItemPair) -> bool:
-        """Returns whether a battle still has its place. An unanswered one loses it after the seat's minutes, once
-        others have taken its tuple, or the campaign has all its votes or has ended.
+    def _state(self, seat: Seat) -> CampaignState | None:
+        """Returns the state of a seat's campaign.
+
+        If the bank lacks the campaign's items, returns None for a seat that draws nothing more, and raises
+        CampaignError for others.
         """
-        place = state.layout.place(tuple_)
-        if place is None or not _is_late(seat, battle):
+        try:
+            return self.states.state_of(seat.campaign)
+        except CampaignError:
+            has_all_votes = self.progress(seat).votes >= seat.campaign.spec.seat.votes
+            if has_all_votes or seat.campaign.ended_at is not None:
+                return None
+            raise
+
+    def _is_kept(self, seat: Seat, state: CampaignState | None, battle: Battle) -> bool:
+        """Returns whether a battle still has its place. An unanswered one loses it after the seat's minutes, once
+        others have taken its tuple, its answers were taken out of the bank, or the campaign has all its votes or has
+        ended.
+        """
+        if not _is_late(seat, battle):
             return True
         if seat.campaign.ended_at is not None:
             return False
+        tuple_ = self._tuple_of(battle)
+        if tuple_ is None:
+            return False
+        place = state.layout.place(tuple_) if state else None
+        if state is None or place is None:  # a check
+            return True
         with self._database.read() as connection:
             if is_full(connection, seat.campaign, state):
                 return False
@@ -116,14 +137,13 @@ class BattleWork:
         if choice not in SIDES:
             raise ChoiceError("You haven't chosen yet. Press A or B.")
         side: Side = "a" if choice == "a" else "b"
-        tuple_ = self._tuple_of(battle)
-        if tuple_ is None or not _is_late(seat, battle):
+        if not _is_late(seat, battle):
             self.store.vote(seat.voter, token, side, terms)
             return
-        state = self.states.state_of(seat.campaign)
+        state = self._state(seat)
         vote_request = VoteRequest(seat.voter, token, side, terms)
         is_stored = self.store.vote_if(
-            lambda: self._is_kept(seat, state, battle, tuple_), seat.id, vote_request
+            lambda: self._is_kept(seat, state, battle), seat.id, vote_request
         )
         if not is_stored:
             raise ChoiceError(

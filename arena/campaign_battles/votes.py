@@ -2,18 +2,19 @@
 
 A seat holds a tuple once it has chosen, and for the seat's minutes after the tuple was shown to it. Votes of seats that
 failed their checks, are flagged, withdrew consent or were rejected by the platform's list don't count, and their tuples
-go to others. Unconfirmed seats hold their tuples for some hours; their votes count once they are confirmed.
+go to others. Unconfirmed seats hold their tuples for some hours; their votes count once they are confirmed. A vote
+holds its tuple at once, and counts once it is final; whoever reads counted votes calls `publish_votes` first.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Select, case, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, select
 
 from arena.battles.store import ItemPair
-from arena.battles.tables import BATTLE, HAS_CHOICE, IS_SKIPPED, SEAT
+from arena.battles.tables import BATTLE, HAS_CHOICE, IS_FINAL, IS_SKIPPED, SEAT
 from arena.battles.voters import selves
 from arena.campaign_battles.layout import Layout
 from arena.database import now
@@ -40,14 +41,24 @@ _PROGRESS = select(
 
 
 class CollectedVotes(NamedTuple):
-    """A campaign's votes, by the codes of its layout."""
+    """A campaign's votes: those of each tuple by the codes of its layout, and all.
+
+    All votes are more than those of the layout's tuples once an operator hid an item or retired a model. They were
+    given, and stay on the boards.
+    """
 
     held: np.ndarray
     """The voters that each tuple has or waits for: pairs x items."""
     cast: np.ndarray
-    """The votes of each tuple, including pending ones."""
+    """The votes of each tuple, including pending ones and those that can still be undone."""
     counted: np.ndarray
-    """The votes of each tuple from confirmed seats."""
+    """The final votes of each tuple from confirmed seats."""
+    given: int
+    """All votes, including pending ones and those that can still be undone."""
+    pending: int
+    """All votes from seats that aren't confirmed."""
+    votes: int
+    """All final votes from confirmed seats."""
     left_out: frozenset[int]
     """The seats that hold nothing; their tuples go to others."""
     uncounted: frozenset[int]
@@ -71,15 +82,19 @@ def seat_progress(connection: Connection, seat: int) -> SeatProgress:
     )
 
 
+def progress_rows(connection: Connection, campaign: Campaign) -> Sequence[Row]:
+    """Returns the columns of `_PROGRESS` for each seat of a campaign that has given an answer."""
+    progress = _PROGRESS.where(_IS_SEATS_BATTLE, SEAT_ENTRY.c.campaign_id == campaign.id)
+    return connection.execute(progress.group_by(BATTLE.c.seat_id)).all()
+
+
 def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]:
     """Returns the seats that failed their checks, withdrew consent, were rejected or not confirmed in time, and
     those of flagged workers.
     """
-    progress = _PROGRESS.where(_IS_SEATS_BATTLE, SEAT_ENTRY.c.campaign_id == campaign.id)
-    progress = progress.group_by(BATTLE.c.seat_id)
     failed = frozenset(
         row.seat_id
-        for row in connection.execute(progress)
+        for row in progress_rows(connection, campaign)
         if row.failed >= campaign.spec.checks.fail
     )
     has_voter_flag = SEAT.c.voter_id.in_(flagged_voters(VOTER_FLAG))
@@ -120,12 +135,16 @@ def collect_votes(connection: Connection, campaign: Campaign, layout: Layout) ->
     held = np.zeros(layout.wanted.shape, np.int32)
     cast = np.zeros(layout.wanted.shape, np.int32)
     counted = np.zeros(layout.wanted.shape, np.int32)
+    given = 0
+    pending = 0
+    votes = 0
     query = select(
         BATTLE.c.item_id,
         BATTLE.c.model_low,
         BATTLE.c.model_high,
         BATTLE.c.seat_id,
         case((HAS_CHOICE, 1), else_=0).label("chosen"),
+        case((IS_FINAL, 1), else_=0).label("final"),
     ).where(
         _IS_SEATS_BATTLE,
         SEAT_ENTRY.c.campaign_id == campaign.id,
@@ -133,16 +152,25 @@ def collect_votes(connection: Connection, campaign: Campaign, layout: Layout) ->
         _holds_tuple(campaign),
     )
     for row in connection.execute(query):
+        if row.seat_id in left_out:
+            continue
+        is_confirmed = row.seat_id not in uncounted
+        counts = row.final if is_confirmed else 0
+        given += row.chosen
+        pending += 0 if is_confirmed else row.chosen
+        votes += counts
         place = layout.place(ItemPair.of_row(row))
-        if place and row.seat_id not in left_out:
+        if place:
             held[place] += 1
             cast[place] += row.chosen
-            if row.seat_id not in uncounted:
-                counted[place] += row.chosen
+            counted[place] += counts
     return CollectedVotes(
         held=held,
         cast=cast,
         counted=counted,
+        given=given,
+        pending=pending,
+        votes=votes,
         left_out=left_out,
         uncounted=uncounted,
     )
@@ -185,11 +213,11 @@ def count_places_taken(connection: Connection, campaign: Campaign, left_out: fro
 def counted_votes(
     connection: Connection, campaign: Campaign, layout: Layout, uncounted: frozenset[int]
 ) -> Votes:
-    """Returns the votes that count, by the layout's codes; the winner is side a."""
+    """Returns the final votes that count, by the layout's codes; the winner is side a."""
     query = select(
         BATTLE.c.winner, BATTLE.c.loser, BATTLE.c.item_id, BATTLE.c.voter_id, BATTLE.c.seat_id
     ).where(
-        HAS_CHOICE,
+        IS_FINAL,
         _IS_SEATS_BATTLE,
         SEAT_ENTRY.c.campaign_id == campaign.id,
         _IS_WORK,

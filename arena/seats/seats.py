@@ -98,7 +98,7 @@ class SeatStore:
     def enter(self, campaign: Campaign, arrival: Arrival, network: str | None) -> Seat:
         """Returns the person's seat: a new one, or the existing one with the new session.
 
-        Raises CampaignLinkError for a new session after the seat's end, and if no new seat can be made.
+        Raises CampaignLinkError for a platform's new session after the seat's end, and if no new seat can be made.
         """
         with self._database.write() as connection:
             voter = self._voter(connection, campaign.spec.platform.kind, arrival.person)
@@ -107,7 +107,7 @@ class SeatStore:
             if seat is None:
                 return self._make_seat(connection, campaign, arrival, voter, network)
             if seat.session != arrival.session:
-                if seat.end is not None:
+                if seat.end is not None and campaign.spec.platform.must_confirm:
                     raise CampaignLinkError(
                         "You've already done this campaign, and each person can do it only "
                         "once. Please return this one."

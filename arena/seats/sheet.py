@@ -77,16 +77,22 @@ class SheetRow(NamedTuple):
     why: str
 
 
-def seat_state(seat: Seat, last: datetime | None, at: datetime) -> SeatState:
-    """Returns the state of a seat at a time; `last`: the time of its last answer.
+def seat_state(seat: Seat, work: SeatWork, at: datetime) -> SeatState:
+    """Returns the state of a seat at a time.
 
-    An *abandoned* one had no answer for the seat's minutes, but may still come back.
+    A seat with all its votes, or at work when its campaign ended, is *done* or *full* even if its worker never opened
+    the last page. An *abandoned* one had no answer for the seat's minutes, but may still come back.
     """
     if seat.end is not None:
         # "qualified" is an event, but never an end.
         return seat.end if seat.end != "qualified" else "working"
-    active_at = seat.arrived_at if last is None else max(seat.arrived_at, last)
+    if work.votes >= seat.campaign.spec.seat.votes:
+        return "done"
     limit = timedelta(minutes=seat.campaign.spec.seat.minutes)
+    ended_at = seat.campaign.ended_at
+    if work.last is not None and ended_at is not None and ended_at - work.last <= limit:
+        return "full"
+    active_at = seat.arrived_at if work.last is None else max(seat.arrived_at, work.last)
     return "abandoned" if at - active_at > limit else "working"
 
 
@@ -118,11 +124,13 @@ def _in_list(person: str, listed: Mapping[str, str]) -> Literal["yes", "no", "no
 
 def _seat_row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetime) -> SheetRow:
     spec = seat.campaign.spec
-    state = seat_state(seat, work.last, at)
+    state = seat_state(seat, work, at)
     status = listed.get(seat.person, "")
     proposal, why = _proposal(seat, state, work, listed)
-    end = seat.ended_at or work.last
-    minutes = round((end - seat.arrived_at).total_seconds() / 60, 1) if end else None
+    end = work.last or seat.ended_at  # The last page may be opened much later than the last answer.
+    minutes = None
+    if end is not None:
+        minutes = max(0.0, round((end - seat.arrived_at).total_seconds() / 60, 1))
     is_finished = state in ("done", "full")
     is_paid = proposal == "approve" or (proposal == "look" and is_finished)
     pay = spec.seat.pay if is_paid else 0.0
@@ -155,8 +163,9 @@ def _proposal(
 ) -> _ReasonedProposal:
     spec = seat.campaign.spec
     # MTurk's list only has workers who have handed in, so it says nothing about others at work.
-    may_hand_in = spec.platform.kind == "mturk" and state in ("working", "abandoned")
-    if listed and seat.person not in listed and not may_hand_in:
+    may_hand_in = spec.platform.kind == "mturk" and seat.end is None
+    is_unlisted = bool(listed) and seat.person not in listed
+    if is_unlisted and not may_hand_in:
         return _ReasonedProposal("unknown to the platform: don't pay", "not on the platform's list")
     status = listed.get(seat.person, "")
     if plain_status(status) in GIVEN_BACK:
@@ -172,6 +181,8 @@ def _proposal(
         return _ReasonedProposal(
             proposal, "didn't pass the qualification, which is no reason to reject"
         )
+    if is_unlisted or plain_status(status) in AT_WORK:
+        return _ReasonedProposal("wait", f"{_work_in_words(seat, work)}, but hasn't handed in")
     doubts = _doubts(spec, seat, work)
     if doubts:
         return _ReasonedProposal("look", "; ".join(doubts))

@@ -71,7 +71,8 @@ def parse_workers(lines: Sequence[str], is_table: bool = False) -> list[ListedWo
         likely = separators_of_columns or separators
         suffix = ".tsv" if "\t" in likely else ".csv"
         return _check_names(_text_table_workers(filled, suffix))
-    if _has_column([header]):
+    # A name may be initials, as in "I.D.".
+    if _has_column([header]) and "." not in header:
         filled = filled[1:]
     return _check_names(ListedWorker(line.row, _unquoted(line.text)) for line in filled)
 

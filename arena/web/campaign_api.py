@@ -29,7 +29,7 @@ from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import Arrival, CampaignLinkError, LoginNeededError, account_arrival, arrival
 from arena.seats.qualification import ExamStanding, Qualification
 from arena.seats.seats import Seat, SeatStore, check_open
-from arena.seats.sheet import seat_state
+from arena.seats.sheet import SeatWork, seat_state
 from arena.seats.spec import CampaignError, PlatformKind
 from arena.seats.task import ExamAnswer, ExamQuestion, Piece, SeatTask
 from arena.templates import macros
@@ -293,8 +293,8 @@ class CampaignPages:
         if not answered_at:
             return False
         if seat.campaign.ended_at is not None:
-            state = seat_state(seat, max(answered_at), seat.campaign.ended_at)
-            return state == "working" or self.qualification.is_waiting(seat)
+            work = SeatWork(votes=progress.votes, last=max(answered_at))
+            return seat_state(seat, work, now()) == "full" or self.qualification.is_waiting(seat)
         # A seat that was offered all its pieces and skipped some had the chance to be paid in full.
         has_skipped_rest = progress.votes + progress.skipped >= seat.campaign.spec.seat.votes
         return not has_skipped_rest and not task.waits(seat)

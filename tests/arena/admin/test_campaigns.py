@@ -360,6 +360,16 @@ def test_a_standing_counts_votes_tuples_workers_and_what_is_listed(bank):
     assert (found.states, found.listed, found.settled) == ({"done": 1, "working": 1}, 1, 0)
 
 
+def test_who_gave_all_is_done_before_the_last_page_is_opened(bank):
+    one = PaidCampaign(bank)
+    one.answer("all", most=3)
+    one.answer("some", most=2)
+    let_minutes_pass(bank, 1)
+    assert one.admin.standing(one.campaign).states == {"done": 1, "working": 1}
+    proposals = {row["person"]: row["proposal"] for row in table(one.admin.sheet("pilot"))}
+    assert proposals == {"all": "approve", "some": "wait"}
+
+
 def test_a_standing_says_what_the_bank_lacks(bank):
     one = PaidCampaign(bank)
     with bank.write() as connection:

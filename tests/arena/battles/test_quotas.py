@@ -22,7 +22,9 @@ from arena.items.store import ItemBank
 from arena.live.store import LiveStore, Opening, TurnAnswers
 from arena.settings import VoteLimits
 from arena.types import Battle, Names
+from tests.support.battle_campaigns import worker_of
 from tests.support.servers import drafts
+from tests.support.visitors import chooser
 from tests.support.voter import Voter
 
 MANY = VoteLimits(voter_day=1000, network_day=1000, voter_item=1000, voter_pair=1000)
@@ -166,6 +168,27 @@ def test_a_networks_day_is_counted_over_all_its_cookies(arena):
     assert sorted(arena.networks().values()) == [1, 4]
     arena.yesterday()
     arena.serve_battle("bot 9", "198.51.100.0/24")
+
+
+@limited(voter_day=2, network_day=3)
+def test_a_seat_has_its_own_number_of_votes_and_no_daily_limit(arena):
+    """A visitor on the workers' network still has all of its day."""
+    network = "198.51.100.0/24"
+    for person in ("w1", "w2"):
+        seat = worker_of(arena.database, f"for-{person}", person)
+        for _ in range(5):
+            battle = arena.store.serve(
+                seat.voter, chooser(arena.database), seat=seat.id, network=network
+            )
+            assert battle
+            arena.store.vote(seat.voter, battle.token, "a", "terms")
+            arena.store.reveal(seat.voter, battle.token)
+    assert arena.networks() == {}
+    assert arena.pools() == [[1, 2]], "votes of one network are tested together"
+    for number in range(3):
+        arena.serve_battle(f"visitor {number}", network)
+    with pytest.raises(LimitError, match="Your network"):
+        arena.serve_battle("visitor 3", network)
 
 
 @limited()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arena.battles.choices import ChoiceError
-from arena.campaign_battles.layout import layout_of
+from arena.campaign_battles.layout import check_names, layout_of
 from arena.database import Database
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
@@ -189,7 +189,7 @@ def test_any_tuple_may_be_drawn_and_a_larger_bank_changes_few(battles):
     after = layout_of(spec, ItemBank(battles.database).bank(), names).wanted
     assert 0.7 * 36 <= (before & after[:, :60]).sum() <= 36
     with pytest.raises(CampaignError, match="tuples is 1,000, but these models have only 396"):
-        layout_of(
+        check_names(
             spec.model_copy(update={"tuples": 1000}), ItemBank(battles.database).bank(), names
         )
 

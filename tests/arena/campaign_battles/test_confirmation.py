@@ -270,6 +270,30 @@ def test_whoever_comes_to_full_places_is_told_and_who_gave_something_is_paid(ban
     assert (late.enter().status, late.kind) == (200, "work")
 
 
+def test_the_codes_come_after_the_bank_lost_the_campaigns_items(bank, tmp_path):
+    """To whoever gave all at once, and to those at work once the operator ends the campaign."""
+    one = PaidCampaign(bank, TOML)
+    client = client_of(pages_of(one, tmp_path))
+    full = Worker(client, one.admin.link(one.campaign, "full")).enter()
+    working = Worker(client, one.admin.link(one.campaign, "working")).enter().decide("a")
+    for side in ("a", "b"):
+        full.decide(side)
+    full.choose("a")
+    for model in ("m2", "m3"):
+        Ingest(bank).retire(model)
+    one.items.CHECK_SECONDS = -1.0
+    full.send(act="finish")
+    assert (full.kind, full.title, full.code != "") == ("end", "All done, thank you.", True)
+    working.get(working.path)
+    assert (working.status, working.code) == (403, "")
+    assert "This study can't continue right now." in working.alert
+    one.admin.end("ada", "pilot")
+    assert working.get(working.path).kind == "work", "what was shown is finished first"
+    working.decide("b")
+    assert (working.kind, working.code != "") == ("end", True)
+    assert [seat.end for seat in one.admin.seats.all(one.campaign)] == ["done", "full"]
+
+
 def pages_of(one: PaidCampaign, folder: Path) -> CampaignPages:
     """The workers' pages of a campaign."""
     scaled = ScaledPictures(PictureStore(folder / "pictures"), folder / "scaled")

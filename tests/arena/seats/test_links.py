@@ -157,6 +157,7 @@ def test_a_worker_may_have_a_name_in_any_script(worker, name):
             "a\ufe0f",
         ),
         *("\u3164", "\u115f", "\uffa0", "\u2800", "a\U000e0041", "a\U000e0100"),
+        *("\U0001d159", "a\U00016fe4", "a\U00013441", "a\U00013442b"),
         *("\ud800", "\ue000", "\uffff", "\U000110bd"),
         *(
             "account 0123",

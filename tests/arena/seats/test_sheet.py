@@ -1,6 +1,7 @@
 """The pay sheet: every state with its proposal and reason, the platform's list, and text that no spreadsheet runs."""
 
 import unicodedata
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -69,6 +70,21 @@ def test_who_gave_all_is_paid_and_the_row_says_what_for():
     assert (found.votes, found.votes_wanted, found.checks_failed, found.checks) == (20, 20, 1, 2)
     assert (found.minutes, found.pay, found.currency, found.pay_per_hour) == (40.0, 5.0, "USD", 7.5)
     assert (found.agreed_with_others, found.answers_of_others, found.code) == (5, 8, "PAY4TOY")
+
+
+@pytest.mark.parametrize(
+    ("opened", "last", "minutes", "per_hour"),
+    [
+        (timedelta(days=1), timedelta(minutes=40), 40.0, 7.5),
+        (timedelta(days=1), timedelta(minutes=-5), 0.0, None),
+        (timedelta(minutes=40), None, 40.0, 7.5),
+    ],
+)
+def test_minutes_run_to_the_last_answer_not_to_the_last_page(opened, last, minutes, per_hour):
+    """`opened`, `last`: after the beginning; a clock may have been set back meanwhile."""
+    work = SeatWork(20, 2, last=None if last is None else BEGAN + last)
+    found = row(seat(at=BEGAN + opened), work)
+    assert (found.minutes, found.pay_per_hour) == (minutes, per_hour)
 
 
 @pytest.mark.parametrize(
@@ -221,6 +237,19 @@ def test_mturks_list_says_nothing_about_who_is_still_at_work():
     assert "don't pay" in row(seat("prolific", end=None), SeatWork(3, last=AT), listed).proposal
 
 
+@pytest.mark.parametrize("end", ["done", "full", None])
+@pytest.mark.parametrize("status", ["ACTIVE", "RESERVED", "active"])
+def test_who_has_all_answers_and_has_not_handed_in_waits(end, status):
+    found = row(seat("prolific", end=end), listed={"ann": status})
+    assert (found.proposal, found.pay) == ("wait", 0.0)
+    assert found.why == "gave 20 of 20 votes, but hasn't handed in"
+
+
+def test_who_has_all_answers_and_is_not_in_mturks_list_may_still_hand_in():
+    found = row(seat("mturk", end=None), listed={"bob": "Submitted"})
+    assert (found.state, found.proposal, found.pay) == ("done", "wait", 0.0)
+
+
 def test_without_the_list_nobody_of_a_platform_is_approved():
     found = row(seat("prolific"))
     assert (found.in_platform_list, found.proposal) == (
@@ -245,10 +274,43 @@ def test_who_is_in_the_list_and_never_came_is_seen():
 
 def test_a_seat_is_abandoned_after_its_minutes_without_an_answer():
     fresh = AT - timedelta(minutes=24)
-    assert seat_state(seat(end=None), None, AT) == "abandoned"
-    assert seat_state(seat(end=None), fresh, AT) == "working"
-    assert seat_state(seat(end=None), AT - timedelta(minutes=26), AT) == "abandoned"
-    assert seat_state(seat(end="full"), None, AT) == "full"
+    assert seat_state(seat(end=None), SeatWork(), AT) == "abandoned"
+    assert seat_state(seat(end=None), SeatWork(last=fresh), AT) == "working"
+    left = SeatWork(last=AT - timedelta(minutes=26))
+    assert seat_state(seat(end=None), left, AT) == "abandoned"
+    assert seat_state(seat(end="full"), SeatWork(), AT) == "full"
+
+
+@pytest.mark.parametrize(
+    ("kind", "listed"), [("plain", {}), ("login", {}), ("prolific", {"ann": "APPROVED"})]
+)
+def test_who_gave_all_and_closed_the_last_page_is_done(kind, listed):
+    work = SeatWork(20, 2, last=AT - timedelta(minutes=30))
+    found = row(seat(kind, end=None), work, listed)
+    assert (found.state, found.proposal, found.pay) == ("done", "approve", 5.0)
+    one_less = row(seat(kind, end=None), work._replace(votes=19), listed)
+    assert (one_less.state, one_less.pay) == ("abandoned", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("work", "state", "proposal", "pay"),
+    [
+        (SeatWork(9, last=AT - timedelta(minutes=34)), "full", "approve", 5.0),
+        (SeatWork(9, last=AT - timedelta(minutes=36)), "abandoned", "ask to return", 0.0),
+        (SeatWork(9, last=AT - timedelta(minutes=5)), "full", "approve", 5.0),
+        (SeatWork(0, last=AT - timedelta(minutes=34)), "full", "look", 5.0),
+        (SeatWork(0), "abandoned", "ask to return", 0.0),
+        (SeatWork(20, last=AT - timedelta(minutes=36)), "done", "approve", 5.0),
+    ],
+)
+def test_who_was_at_work_when_the_campaign_ended_is_paid_without_another_page(
+    work, state, proposal, pay
+):
+    """It ended ten minutes ago; a question waits for 25."""
+    one = seat(end=None)
+    one = replace(one, campaign=replace(one.campaign, ended_at=AT - timedelta(minutes=10)))
+    found = row(one, work)
+    assert (found.state, found.proposal, found.pay) == (state, proposal, pay)
 
 
 def test_no_spreadsheet_runs_what_a_worker_is_called():

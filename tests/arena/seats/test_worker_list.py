@@ -35,7 +35,8 @@ def test_a_header_and_what_editors_add_are_no_worker(file, header, end, mark):
 
 
 @pytest.mark.parametrize(
-    "first", ["wörker", "worker 1", "Idé", "nameless", "w1", "编号id", "worker@x.org"]
+    "first",
+    ["wörker", "worker 1", "Idé", "nameless", "w1", "编号id", "worker@x.org", "I.D.", "I. D. S."],
 )
 def test_a_first_line_that_is_no_header_is_a_worker(first):
     assert names("list.csv", f"{first}\nada\n") == [(1, first), (2, "ada")]
