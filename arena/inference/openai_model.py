@@ -131,7 +131,7 @@ class _Answer(Call):
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__()
         self.pieces = 0
-        """The number of pieces with text."""
+        """The number of pieces with text, thinking or a refusal."""
         self.characters = 0
         """The length of its text and refusal."""
         self.thinking_characters = 0
@@ -150,6 +150,11 @@ class _Answer(Call):
         self._texts: list[str] = []
         self._refusals: list[str] = []
         self._has_calls = False
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the model has written anything, by what came or by the server's count."""
+        return self.pieces > 0 or (self.tokens is not None and self.tokens.completion > 0)
 
     @property
     def is_whole(self) -> bool:
@@ -180,7 +185,7 @@ class _Answer(Call):
         yield from self._pieces(message)
 
     def _pieces(self, message: Message) -> Iterator[str]:
-        if message.text:
+        if message.text or message.thinking or message.refusal:
             self.pieces += 1
         self.characters += len(message.text) + len(message.refusal)
         if self.characters > MOST_CHARACTERS:
@@ -273,7 +278,7 @@ class ApiVLM:
     async def stream(
         self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
-        """Yields the answer in pieces, as in `VLM.stream`; retries only before the first word.
+        """Yields the answer in pieces, as in `VLM.stream`; retries only before the first word or thought.
 
         A try without the fields that a server refuses, or after it has loaded its model, is no further attempt.
         """
@@ -294,15 +299,15 @@ class ApiVLM:
             finally:  # an answer, a trouble and a reader that has gone away all cost
                 if answer.is_sent:
                     note(self._usage(turns, settings, answer))
-            if self._drop_field(trouble):
+            if not answer.has_begun and self._drop_field(trouble):
                 continue
             _LOG.info("%s: %s (attempt %d)", self.card.name, trouble, attempt)
-            is_loading = trouble.kind == "loading" and not answer.pieces
+            is_loading = trouble.kind == "loading" and not answer.has_begun
             if is_loading and clock() < loaded_by:
                 yield Loading()
                 await asyncio.sleep(_RETRIES.seconds_to_wait(attempt, trouble.wait))
                 continue
-            is_final = bool(answer.pieces) or trouble.kind in ("slow", "loading")
+            is_final = answer.has_begun or trouble.kind in ("slow", "loading")
             if is_final or not await _RETRIES.wait_to_retry(attempt, trouble):
                 raise _model_error(trouble, answer)
             attempt += 1
@@ -417,7 +422,7 @@ def _model_error(trouble: Trouble, answer: _Answer) -> ModelError:
         words = f"{words}. The server says: {trouble.reason!r}"
     # a silent server is slow, also after text
     is_interrupted = trouble.kind in PASSING and trouble.kind != "slow"
-    if answer.pieces and is_interrupted:
+    if answer.has_begun and is_interrupted:
         return ModelError("cut", words, trouble.status)
     return ModelError(_MODEL_TROUBLES.get(trouble.kind, "down"), words, trouble.status)
 

@@ -326,6 +326,32 @@ def test_what_came_after_a_lost_attempt_is_paid_beside_it():
     )
 
 
+BEGUN = {
+    "words": {"choices": [{"delta": {"content": TEXT}}]},
+    "thinking": {"choices": [{"delta": {"reasoning_content": "I see two boats. " * 20}}]},
+    "a refusal": {"choices": [{"delta": {"refusal": "I will not say."}}]},
+    "a count": {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 50}},
+}
+BROKEN = {
+    "an error": '{"error": {"message": "it broke"}}',
+    "an event that is none": "{",
+    "a field": '{"error": {"code": 400, "message": "Unsupported parameter: max_tokens"}}',
+    "loading": '{"error": {"message": "Loading model"}}',
+}
+
+
+@pytest.mark.parametrize("begun", BEGUN)
+@pytest.mark.parametrize("broken", BROKEN)
+def test_an_attempt_in_which_the_model_wrote_anything_is_the_last(begun, broken):
+    """A repetition would say and think it twice, and cost a second completion, which nobody has reserved."""
+    with serve() as server:
+        server.answers = [streamed(json.dumps(BEGUN[begun]), BROKEN[broken])]
+        said = ask(card(server))
+    assert said.error is not None and server.counts.calls == 1
+    (usage,) = said.usage
+    assert usage.completion > 0
+
+
 @pytest.mark.parametrize(("status", "sent"), [(504, True), (524, True), (502, False), (503, False)])
 def test_a_proxy_that_waited_in_vain_had_sent_the_call_on(status, sent):
     with serve() as server:
