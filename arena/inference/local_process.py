@@ -24,6 +24,7 @@ import psutil
 from arena.inference.limits import WHOLE_ANSWER_TIMEOUTS, check_limits, cost
 from arena.inference.weights import weights_folder
 from arena.io.strict_json import storable
+from arena.settings import environ_without_hub_token
 from arena.types import (
     Alternatives,
     Conversation,
@@ -94,10 +95,14 @@ class _Request:
 
 
 def line_process(module: str) -> subprocess.Popen[str]:
-    """Starts a process that runs a module of this program, with lines of text to and from it."""
+    """Starts a process that runs a module of this program, with lines of text to and from it.
+
+    It may download weights, but without the operator's token, as `weights.py` does.
+    """
     return subprocess.Popen(
         [sys.executable, "-m", module],
         cwd=_ROOT,
+        env=environ_without_hub_token(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -26,6 +26,7 @@ from PIL import Image
 from arena.inference import local_process
 from arena.inference.local_process import LocalChooser, LocalVLM, ProcessPool
 from arena.types import Alternatives, Generation, ModelCard, ModelError, Price, Turn, Usage
+from tests.support.model_hub import ModelHub
 from tests.support.tiny_vlm import TEMPLATE, build, build_smol
 
 ROOT = Path(__file__).parents[3]
@@ -265,6 +266,22 @@ def test_a_process_ends_with_its_page_in_mid_answer(card, process_pool):
         await until(lambda: not psutil.pid_exists(worker.pid))
 
     asyncio.run(orphaned())
+
+
+def test_a_process_that_fetches_weights_itself_sends_no_token(tmp_path, monkeypatch):
+    """As for a command whose model is not in the cache; the Hub has no such model."""
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.setenv("HF_TOKEN", "hf_canary0123456789")
+    absent = ModelCard("Absent", "local", "ada/absent", revision="0" * 40)
+    process_pool = ProcessPool(1)
+    with ModelHub({}) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        try:
+            with pytest.raises(ModelError, match="can.t be loaded"):
+                process_pool.load(absent)
+        finally:
+            process_pool.close()
+    assert hub.asked and not [asked for asked in hub.asked if "authorization" in asked.headers]
 
 
 @pytest.fixture
