@@ -156,6 +156,10 @@ class _Answer(Call):
         """Whether the model has written anything, by what came or by the server's count."""
         return self.pieces > 0 or (self.tokens is not None and self.tokens.completion > 0)
 
+    def is_unread(self, trouble: Trouble) -> bool:
+        """Whether the model has read nothing: it is still being loaded, or doesn't take a field."""
+        return trouble.kind in ("loading", "field") and not self.has_begun
+
     @property
     def is_whole(self) -> bool:
         """Whether the server has marked the answer's end, and not as a failure."""
@@ -296,6 +300,7 @@ class ApiVLM:
                 return
             except Trouble as error:
                 trouble = error
+                answer.is_sent = answer.is_sent and not answer.is_unread(error)
             finally:  # an answer, a trouble and a reader that has gone away all cost
                 if answer.is_sent:
                     note(self._usage(turns, settings, answer))

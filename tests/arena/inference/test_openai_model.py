@@ -355,9 +355,36 @@ def test_an_attempt_in_which_the_model_wrote_anything_is_the_last(begun, broken)
 @pytest.mark.parametrize(("status", "sent"), [(504, True), (524, True), (502, False), (503, False)])
 def test_a_proxy_that_waited_in_vain_had_sent_the_call_on(status, sent):
     with serve() as server:
-        server.answers = [f"HTTP/1.1 {status} Said\r\nContent-Length: 0\r\n\r\n".encode()]
+        server.answers = [with_status(status)]
         said = ask(which := card(server))
     assert said.text == TEXT and said.usage[:-1] == [prompt_of(which)] * sent
+
+
+def with_status(status: int, body: str = "") -> bytes:
+    """Return a whole HTTP answer that is no stream."""
+    return f"HTTP/1.1 {status} Said\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+
+
+LOADING = '{"error": {"message": "Loading model"}}'
+FIELD = '{"error": {"message": "Unsupported parameter: stream_options", "code": 400}}'
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        with_status(504, LOADING),
+        with_status(524, LOADING),
+        streamed(LOADING),
+        streamed(FIELD),
+    ],
+)
+def test_a_model_that_is_being_loaded_or_does_not_take_a_field_has_read_nothing(look, monkeypatch):
+    """Such a try is no further attempt, so that there may be more of them than prompts are reserved."""
+    monkeypatch.setattr("arena.inference.trouble._LOADING_SECONDS", 0.01)
+    with serve() as server:
+        server.answers = [look] * (5 if LOADING.encode() in look else 1)
+        said = ask(card(server))
+    assert said.text == TEXT and said.error is None and len(said.usage) == 1
 
 
 def test_a_call_that_is_stopped_while_it_is_sent_costs_nothing():
