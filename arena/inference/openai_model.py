@@ -331,6 +331,8 @@ class ApiVLM:
 
     def _drop_field(self, trouble: Trouble) -> bool:
         """Leaves an optional field that the server refused out of the next requests; returns False if none is new."""
+        if trouble.kind == "too big":  # its words name the limit of tokens, and don't refuse it
+            return False
         for field in _OPTIONAL_FIELDS:
             if field in trouble.fields and field not in self._dropped_fields:
                 self._dropped_fields.add(field)

@@ -509,6 +509,15 @@ def test_fields_that_a_server_refuses_are_asked_for_in_another_way(refused):
     assert is_counted == ("stream_options" not in refused) and said.usage[0].cost > 0
 
 
+def test_a_conversation_that_is_too_long_is_sent_once():
+    """vLLM names the limit of tokens in the sentence; the field is not refused."""
+    message = "max_tokens is too large: 64. This model has a maximum context length of 8 tokens"
+    with serve() as server:
+        server.answers = [with_status(400, json.dumps({"error": {"message": message}}))]
+        said = ask(card(server))
+    assert said.error is not None and said.error.kind == "too big" and server.counts.calls == 1
+
+
 def test_a_stream_that_is_closed_stops_the_server():
     async def stopped(server: OpenAIServer) -> tuple[Said, float]:
         said = await _asked(card(server), [Turn("user", "Go on.")], stop_after=3)
