@@ -41,6 +41,8 @@ _MOST_BYTES = 20_000_000
 """The most bytes of a reply."""
 LOADING_SECONDS = 180.0
 """The longest wait for a server that is loading its model."""
+_LOADING_PAUSE = 1.0
+"""The least seconds between two looks at it, whatever the server asks."""
 _UNNAMED = "unnamed"
 """The finish reason of an end without a name."""
 _COUNT_SECONDS = 5.0
@@ -310,7 +312,8 @@ class ApiVLM:
             is_loading = trouble.kind == "loading" and not answer.has_begun
             if is_loading and clock() < loaded_by:
                 yield Loading()
-                await asyncio.sleep(_RETRIES.seconds_to_wait(attempt, trouble.wait))
+                pause = _RETRIES.seconds_to_wait(attempt, trouble.wait)
+                await asyncio.sleep(max(pause, _LOADING_PAUSE))
                 continue
             is_final = answer.has_begun or trouble.kind in ("slow", "loading")
             if is_final or not await _RETRIES.wait_to_retry(attempt, trouble):

@@ -11,6 +11,7 @@ from contextlib import aclosing
 import pytest
 from PIL import Image
 
+from arena.inference import openai_model
 from arena.inference.limits import cost, most_cost, most_usage
 from arena.inference.openai_model import MOST_CHARACTERS, ApiVLM, neutralise
 from arena.types import Generation, ModelCard, ModelError, Price, Secret, Turn, Usage
@@ -381,6 +382,7 @@ FIELD = '{"error": {"message": "Unsupported parameter: stream_options", "code": 
 def test_a_model_that_is_being_loaded_or_does_not_take_a_field_has_read_nothing(look, monkeypatch):
     """Such a try is no further attempt, so that there may be more of them than prompts are reserved."""
     monkeypatch.setattr("arena.inference.trouble._LOADING_SECONDS", 0.01)
+    monkeypatch.setattr(openai_model, "_LOADING_PAUSE", 0.0)
     with serve() as server:
         server.answers = [look] * (5 if LOADING.encode() in look else 1)
         said = ask(card(server))
