@@ -20,7 +20,7 @@ from arena.battles.sampling import pair_chances
 from arena.battles.vote_table import VoteTable
 from arena.budget import Budget
 from arena.inference.catalogue import KINDS
-from arena.inference.limits import check_limits
+from arena.inference.limits import check_limits, cost
 from arena.live.credits import LOGIN_OVER, Credits
 from arena.live.identity_leaks import names_itself
 from arena.live.images import MOST_IMAGES, OwnImageError, OwnImages
@@ -299,7 +299,8 @@ class LiveSessions:
         """Returns the asker, and the payer if a model costs the operator anything. Raises NotLentError."""
         key = await asyncio.to_thread(self._credits.key, voter)
         costs = any(
-            vlm.card.price and not (vlm.card.visitor_key and self._credits.do_visitors_pay)
+            cost(vlm.card.price, 1, 1)  # a price of nothing costs nothing
+            and not (vlm.card.visitor_key and self._credits.do_visitors_pay)
             for vlm in self._models.usable_with(key)
         )
         payer = await asyncio.to_thread(self._lending.to_voter, voter, network) if costs else None
