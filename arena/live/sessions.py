@@ -64,6 +64,8 @@ class _Asker(NamedTuple):
     """The code of the network, if it shares the limit of what the visitor may cost."""
     key: Secret | None
     """The visitor's key for a router."""
+    usable: tuple[VLM, ...]
+    """The models that can answer this visitor."""
 
 
 class _DrawnPair(NamedTuple):
@@ -179,10 +181,10 @@ class LiveSessions:
             files = await asyncio.to_thread(self._images.files, voter, tokens)
         a, b = await asyncio.to_thread(self._store.models, before.id)
         asker = await self._asker(voter, network)
-        usable = self._models.usable_with(asker.key)
-        by_name = {vlm.card.name: vlm for vlm in usable}
+        by_name = {vlm.card.name: vlm for vlm in asker.usable}
         if a not in by_name or b not in by_name:
-            usable_after_login = {vlm.card.name for vlm in self._models.usable}
+            all_usable = await asyncio.to_thread(lambda: self._models.usable)
+            usable_after_login = {vlm.card.name for vlm in all_usable}
             if a in usable_after_login and b in usable_after_login:
                 raise LiveError(LOGIN_OVER)
             raise LiveError(
@@ -191,7 +193,7 @@ class LiveSessions:
         vlms = sides(by_name[a], by_name[b])
         # The limits of all able models count, since a refusal by these two alone would reveal them.
         first = conversation((), before.turns[0].question, files)
-        able = [vlm for vlm in usable if vlm in vlms.values() or _can_take(vlm, first)]
+        able = [vlm for vlm in asker.usable if vlm in vlms.values() or _can_take(vlm, first)]
         conversations = [conversation(before.history(side), checked, files) for side in SIDES]
         if not all(_can_take(vlm, turns) for vlm in able for turns in conversations):
             raise LiveError(
@@ -273,10 +275,9 @@ class LiveSessions:
 
     async def _draw_pair(self, asker: _Asker, turn: Turn) -> _DrawnPair:
         """Draws two models that can take a question, and their sides. Raises LiveError, LimitError."""
-        usable = self._models.usable_with(asker.key)
-        able = {vlm.card.name: vlm for vlm in usable if _can_take(vlm, [turn])}
+        able = {vlm.card.name: vlm for vlm in asker.usable if _can_take(vlm, [turn])}
         if len(able) < 2:
-            raise _pair_refusal(usable, turn)
+            raise _pair_refusal(asker.usable, turn)
         votes = await asyncio.to_thread(self._votes.pair_votes, live=True)
         ids = await asyncio.to_thread(self._store.model_ids, list(able))
         exhausted_pairs = await asyncio.to_thread(
@@ -298,13 +299,14 @@ class LiveSessions:
     async def _asker(self, voter: int, network: str | None) -> _Asker:
         """Returns the asker, and the payer if a model costs the operator anything. Raises NotLentError."""
         key = await asyncio.to_thread(self._credits.key, voter)
+        usable = await asyncio.to_thread(self._models.usable_with, key)
         costs = any(
             cost(vlm.card.price, 1, 1)  # a price of nothing costs nothing
             and not (vlm.card.visitor_key and self._credits.do_visitors_pay)
-            for vlm in self._models.usable_with(key)
+            for vlm in usable
         )
         payer = await asyncio.to_thread(self._lending.to_voter, voter, network) if costs else None
-        return _Asker(voter, network, payer, key)
+        return _Asker(voter, network, payer, key, usable)
 
     async def _answer(
         self, asker: _Asker, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]
@@ -319,7 +321,7 @@ class LiveSessions:
             key=partial(self._credits.key, voter),
             does_visitor_pay=self._credits.do_visitors_pay,
         )
-        usable = self._models.usable_with(asker.key)
+        usable = asker.usable
         shuffled = self._coin.sample(usable, len(usable))
         newest = battle.turns[-1].question
 

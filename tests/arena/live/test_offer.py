@@ -4,11 +4,15 @@ from dataclasses import dataclass
 
 import pytest
 
+from arena.context import ArenaContext
 from arena.inference.weights import Downloads, Progress, WeightsError, WeightsStanding
+from arena.items.ingest import Ingest
 from arena.live.models import LiveModels
 from arena.live.offer import Offer, offer_of
+from arena.settings import Settings
 from arena.types import ModelCard
 from arena.web.live_view import offer_html
+from tests.support.live_visitor import catalogue, table
 from tests.support.scripted_vlm import two_models
 
 ABSENT = WeightsStanding("absent")
@@ -72,6 +76,33 @@ def test_a_model_that_is_not_ready_is_in_no_battle():
     live = models(READY, LOADING)
     assert [vlm.card.name for vlm in live.usable] == ["one"]
     assert [vlm.card.name for vlm in live.vlms] == ["one", "two"]
+
+
+def test_a_retired_model_is_in_no_battle_and_the_operator_reads_it(tmp_path):
+    tables = [
+        table(
+            {
+                "name": name,
+                "kind": "api",
+                "model": name,
+                "address": "http://127.0.0.1:9/v1",
+                "live": True,
+            }
+        )
+        for name in ("one", "two", "three")
+    ]
+    environ = {"DATA_DIR": str(tmp_path / "data"), "MODELS": catalogue(tmp_path, *tables)}
+    context = ArenaContext(Settings.from_env({**environ, "DEMO_BANK": "off"}))
+    live = context.live_models
+    assert offered(live).state == "ready" and live.problems == ()
+    ingest = Ingest(context.database)
+    ingest.rename("two", "The second")
+    ingest.retire("two")
+    assert [vlm.card.name for vlm in live.usable] == ["one", "three"]
+    ingest.retire("one")
+    assert [vlm.card.name for vlm in live.usable] == ["three"] and offered(live).state == "one"
+    assert live.problems == ("Retired: one, two.",)
+    context.database.close()
 
 
 def test_the_operator_reads_why():
