@@ -27,6 +27,7 @@ from arena.campaign_battles.task import BattleWork
 from arena.database import Database
 from arena.fraud.eligibility import VoteEligibility, choose_first_official
 from arena.inference.catalogue import Models, read_catalogue
+from arena.inference.local_process import LocalVLM
 from arena.inference.weights import Downloads
 from arena.io.images import PictureStore
 from arena.io.scaled_pictures import ScaledPictures
@@ -189,9 +190,9 @@ def models_of(settings: Settings) -> Models:
 
 
 def live_models_of(models: Models, facts: FactStore, items: ItemBank) -> LiveModels:
-    """Returns the models of live battles, with the downloads of local models from the Hub."""
+    """Returns the models of live battles, with those that are loaded on this machine."""
     vlms = [models.vlm(card.name) for card in models.catalogue.live]
-    local_cards = [vlm.card for vlm in vlms if vlm.card.revision]
+    local_cards = [vlm.card for vlm in vlms if isinstance(vlm, LocalVLM)]
     downloads = Downloads(local_cards, models.load)
     return LiveModels(vlms, downloads, facts.take_prices, items.retired_models)
 
