@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -282,6 +282,17 @@ def test_a_process_that_fetches_weights_itself_sends_no_token(tmp_path, monkeypa
         finally:
             process_pool.close()
     assert hub.asked and not [asked for asked in hub.asked if "authorization" in asked.headers]
+
+
+@pytest.mark.parametrize("last", ["", '{"id": 3, "conver', "3", '{"stop": []}'])
+def test_the_end_of_what_is_read_ends_the_process(inside, monkeypatch, last):
+    ended: list[int] = []
+    lines = [json.dumps({"model": "x"}), json.dumps({"id": 2}), last]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines)))
+    monkeypatch.setattr(os, "_exit", ended.append)
+    with suppress(ValueError, TypeError):
+        inside._RequestLoop(print).listen()
+    assert ended == [0]
 
 
 @pytest.fixture
