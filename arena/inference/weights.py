@@ -540,10 +540,6 @@ class Downloads:
         except ModelError as error:
             self._mark_failed(card, WeightsError("failed", str(error)))
             return
-        except OSError as error:
-            text = f"The process of the model can't be started ({error.strerror})."
-            self._mark_failed(card, WeightsError("failed", text))
-            return
         self._standings[card] = WeightsStanding("ready")
         _LOG.info("%s is ready", card.name)
 

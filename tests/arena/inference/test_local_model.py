@@ -295,6 +295,21 @@ def test_the_end_of_what_is_read_ends_the_process(inside, monkeypatch, last):
     assert ended == [0]
 
 
+def test_a_process_that_cannot_be_started_is_told(card, monkeypatch):
+    def refuse(_: str) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(local_process, "line_process", refuse)
+    process_pool = ProcessPool(1)
+    words = r"the model.s process can.t be started \(Resource temporarily unavailable\)"
+    with pytest.raises(ModelError, match=words):
+        process_pool.load(card)
+    with pytest.raises(ModelError, match=words) as caught:
+        asyncio.run(said(LocalVLM(card, process_pool), NONE, GREEDY))
+    assert caught.value.kind == "down"
+    process_pool.close()
+
+
 @pytest.fixture
 def stand_ins(monkeypatch) -> None:
     """Processes that hold no weights: what the pool does with them does not depend on those."""

@@ -259,14 +259,6 @@ def test_a_model_in_a_folder_is_loaded_and_the_hub_asked_for_nothing(place):
     assert downloads.progress.total == 0 and not place.hub.asked
 
 
-def test_a_process_that_cannot_be_started_is_told(place):
-    def refuse(_: ModelCard) -> None:
-        raise BlockingIOError(11, "Resource temporarily unavailable")
-
-    kind, text = trouble(ended(Downloads([ONE], refuse)))
-    assert kind == "failed" and "can't be started (Resource temporarily unavailable)" in text
-
-
 def test_a_file_that_is_larger_than_listed_is_stopped(place):
     place.hub.lists_less = 5
     kind, text = trouble(ended(Downloads([ONE], loads)))
