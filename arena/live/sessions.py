@@ -124,6 +124,15 @@ class LiveSessions:
     def waiting(self) -> int:
         return self._queue.waiting
 
+    def draw_item(self, voter: int, items: Sequence[Item]) -> Item | None:
+        """Draws one of the items that two models can answer for a visitor; None if there is none.
+
+        While fewer models can answer at all, any item that one of them takes is drawn.
+        """
+        vlms = self._models.usable_with(self._credits.key(voter))
+        shuffled = self._coin.sample(items, len(items))
+        return next((item for item in shuffled if _can_ask_about(item, vlms)), None)
+
     async def begin(
         self, voter: int, request: LiveRequest, item: Item | None, files: Sequence[bytes]
     ) -> LiveBattle:
@@ -132,6 +141,8 @@ class LiveSessions:
         `item` is the bank's item that the visitor chose instead of own images, with its `files`. Raises LiveError,
         NotLentError, LimitError, OwnImageError, DatabaseError.
         """
+        if item is not None and await asyncio.to_thread(self.draw_item, voter, [item]) is None:
+            raise LiveError("No two models here can take this item. Choose another.")
         text = checked_text(item.instruction if item else request.instruction)
         count = len(files) if item else len(request.images)
         if count > MOST_IMAGES:
@@ -455,6 +466,17 @@ def _can_take(vlm: VLM, turns: Conversation) -> bool:
     except ModelError:
         return False
     return True
+
+
+def _can_ask_about(item: Item, vlms: Sequence[VLM]) -> bool:
+    """Returns whether a battle takes an item's instruction, and two of these models, or the only one, all of it."""
+    try:
+        text = checked_text(item.instruction)
+    except LiveError:
+        return False
+    turn = Turn("user", text, (b"",) * len(item.images))
+    able = sum(_can_take(vlm, [turn]) for vlm in vlms)
+    return 0 < len(item.images) <= MOST_IMAGES and able >= min(2, len(vlms))
 
 
 def _pair_refusal(vlms: Sequence[VLM], turn: Turn) -> LiveError:

@@ -7,6 +7,8 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
@@ -16,10 +18,14 @@ import pytest
 from scipy.stats import ks_2samp
 
 from arena.admin.erasure import Erasure
+from arena.context import ArenaContext
 from arena.database import Database
 from arena.live.images import OwnImages
 from arena.live.queue import DISCONNECT_SECONDS
+from arena.live.sessions import MOST_TEXT
 from arena.live.streaming import ENOUGH_WORDS
+from arena.settings import Settings
+from arena.types import Item
 from tests.support.blindness import told
 from tests.support.live_visitor import Visitor, card, catalogue, picture, says, table
 from tests.support.openai_server import Body, Faults, OpenAIServer
@@ -487,6 +493,60 @@ def test_an_item_of_the_bank_is_answered_live(pair):
     sent = pair.server.counts.bodies[-1]["messages"]
     assert [turn["role"] for turn in sent] == ["user", "assistant", "user"]
     assert any(part["type"] == "image_url" for part in sent[0]["content"])
+
+
+def test_an_item_is_drawn_if_two_models_can_be_asked_about_it(tmp_path):
+    address = "http://127.0.0.1:9/v1"
+    tables = [
+        table(
+            {
+                "name": name,
+                "kind": "api",
+                "model": name,
+                "address": address,
+                "images": images,
+                "live": True,
+            }
+        )
+        for name, images in (("one", 1), ("two", 2), ("three", 3))
+    ]
+    environ = {"DATA_DIR": str(tmp_path / "data"), "MODELS": catalogue(tmp_path, *tables)}
+    context = ArenaContext(Settings.from_env(environ))
+    (item, *_) = context.items.bank().items.values()
+
+    def about(images: int, instruction: str = "What is it?") -> Item:
+        return replace(item, instruction=instruction, images=item.images[:1] * images)
+
+    good = [about(1), about(2), about(1, "x" * MOST_TEXT)]
+    bad = [about(0), about(3), about(1, "x" * (MOST_TEXT + 1)), about(1, "a\x07b"), about(1, " ")]
+    bad += [about(1, "看" * MOST_TEXT)]
+    draw = partial(context.live_sessions.draw_item, context.voters.voter("a visitor"))
+    assert [draw([one]) for one in bad] == [None] * len(bad) and draw(bad) is None
+    drawn = [draw([*bad, *good]) for _ in range(100)]
+    assert {id(one) for one in drawn} == {id(one) for one in good}
+    context.database.close()
+
+
+def test_an_item_that_the_models_cannot_take_is_refused_in_its_own_words(tmp_path):
+    """A visitor cannot remove its pictures, or shorten its instruction."""
+    several = """SELECT item.key FROM item JOIN image ON image.item_id = item.id
+        GROUP BY item.id HAVING count(*) > 1"""
+
+    async def run(app: AppServer) -> None:
+        async with Visitor(app.address) as visitor:
+            keys = [key for (key,) in rows(app, several)]
+            assert keys
+            for key in keys:
+                said = await visitor.refused("/live/battles", {"item": key})
+                assert said == "No two models here can take this item. Choose another."
+
+    with OpenAIServer(plain, models=("one", "two")) as server:
+        tables = [card(name, name, server, images=1) for name in server.models]
+        app = AppServer(tmp_path / "data", MODELS=catalogue(tmp_path, *tables), LIVE_SOON="yes")
+        try:
+            asyncio.run(run(app))
+        finally:
+            app.stop()
 
 
 def test_an_empty_budget_closes_with_a_clear_message(tmp_path):
