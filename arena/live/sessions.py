@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from arena.battles.choices import check_among
+from arena.battles.choices import ChoiceError, check_among
 from arena.battles.lending import Lending
 from arena.battles.quotas import LimitError
 from arena.battles.sampling import pair_chances
@@ -86,8 +86,8 @@ class LiveState(NamedTuple):
     """The number of battles that must end before this one is answered."""
     texts: Mapping[Side, str]
     """The words after those already shown."""
-    is_enough_shown: bool = False
-    """Whether enough of answers in progress is shown for a choice."""
+    can_be_chosen: bool = False
+    """Whether answers in progress can be ended for a choice."""
     is_loading: bool = False
     """Whether nothing is shown because a model is being loaded."""
 
@@ -187,6 +187,8 @@ class LiveSessions:
         checked = checked_text(text)
         await self._queue.check_room(network)
         before = await self.find(voter, token)
+        if before.follow_up_refusal:  # Its images may be gone by then.
+            raise ChoiceError(before.follow_up_refusal)
         if before.item is None:
             tokens = await asyncio.to_thread(self._images.battle_tokens, voter, before.id)
             files = await asyncio.to_thread(self._images.files, voter, tokens)
@@ -252,14 +254,14 @@ class LiveSessions:
             async with aclosing(generation.watch()) as new_words:
                 async for texts in new_words:
                     ahead = self._queue.public_ahead(generation)
-                    is_enough_shown = generation.side_by_side.is_enough_shown
+                    can_be_chosen = generation.side_by_side.can_be_chosen
                     is_loading = generation.side_by_side.is_loading
                     yield LiveState(
                         battle=battle,
                         is_growing=True,
                         ahead=ahead,
                         texts=texts,
-                        is_enough_shown=is_enough_shown,
+                        can_be_chosen=can_be_chosen,
                         is_loading=is_loading,
                     )
         settled = await self._settled_battle(voter, token)
@@ -386,7 +388,8 @@ class LiveSessions:
         failures = [failure for failure in ended.failures if failure.kind != "unpaid"]
         if failures:
             await asyncio.to_thread(self._store.store_failures, failures)
-        is_silent = not battle.answered and not await asyncio.to_thread(lambda: ended.all_speak)
+        all_speak = await asyncio.to_thread(lambda: ended.all_speak)
+        is_silent = not battle.answered and not all_speak
         if ended.ending == "void" or is_silent:
             reason = STOPPED if ended.ending == "stopped" else FAILED
             await self._end(battle.id, closing_reason or reason)
@@ -404,7 +407,7 @@ class LiveSessions:
         answered = TurnAnswers(
             models=models,
             answers=(answer_a.text, answer_b.text),
-            stopped=ended.ending == "stopped" and not ended.is_enough_shown,
+            stopped=ended.ending == "stopped" and not (ended.is_enough_shown and all_speak),
             named=named,
             replaced=bool(failures),
             tokens=(a.tokens, b.tokens),

@@ -420,6 +420,8 @@ def test_images_go_with_the_names_unless_they_may_be_kept(pair):
                 assert files(app) == before + 2
                 await visitor.post(f"{path}/names")
                 assert files(app) == before + left
+                said = await visitor.refused(f"{path}/questions", {"text": "And its corners?"})
+                assert said.startswith("You've already chosen.")
             image = await visitor.upload(picture())
             await visitor.post(f"/live/images/{image}/discard")
             assert files(app) == before + 2
@@ -631,6 +633,42 @@ def test_stop_keeps_what_is_shown_and_a_new_battle_stops_the_old_one(talkers):
         await no_calls(talkers.server, 60)
 
     asyncio.run(run())
+
+
+def opened_stream(text: str, end: str = "") -> bytes:
+    """Return an HTTP answer that says a text, and then goes on with `end`, or with nothing."""
+    event = json.dumps({"choices": [{"delta": {"content": text}}]})
+    parts = [f"data: {event}\n\n", end]
+    chunks = "".join(f"{len(part.encode()):x}\r\n{part}\r\n" for part in parts if part)
+    head = "HTTP/1.1 200 Said\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked"
+    return f"{head}\r\n\r\n{chunks}".encode()
+
+
+def test_a_side_that_shows_thinking_alone_is_not_chosen_from_nor_rated(pair):
+    """The prompt opened it, so that it stands in the text until its end has come."""
+    before = rows(pair.app, RANKED)
+    long = "word " * ENOUGH_WORDS
+    end = 'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+    answers = [opened_stream(long, end), opened_stream(f"{long}\n</think>\n")]
+
+    async def run() -> str:
+        async with Visitor(pair.app.address) as visitor:
+            path = f"/live/battles/{await visitor.begin()}"
+            await visitor.watch(path)
+            pair.server.answers = answers
+            await visitor.post(f"{path}/questions", {"text": "Are you sure?"})
+            async with visitor.watching(path) as messages:
+                async for message in messages:
+                    if message["kind"] == "words" and "</think>" in json.dumps(message):
+                        assert "choose" not in message
+                        break
+                chosen = await visitor.refused(f"{path}/choose", {"value": "a"})
+                assert "aren't finished yet" in chosen
+                await visitor.post(f"{path}/stop")
+            return (await visitor.post(f"{path}/choose", {"value": "a"}))["parts"]["status"]
+
+    assert "count in the ranking" in asyncio.run(run())
+    assert rows(pair.app, RANKED) == before
 
 
 def test_of_many_battles_begun_at_once_one_goes_on(talkers):
