@@ -33,6 +33,8 @@ from arena.types import SIDES, VLM, Conversation, Item, ModelError, Names, Secre
 
 MOST_TEXT = 8_000
 """The most characters of a question."""
+_LINE_BREAKS = str.maketrans("\v\f", "\n\n")
+"""Breaks of lines and pages, as word processors and PDFs write them."""
 DELAY_SECONDS = (0.5, 2.0)
 """The bounds of the drawn delay before both answers begin, which hides a slow model's late first words."""
 FAILED = (
@@ -424,7 +426,10 @@ class LiveSessions:
 
 
 def checked_text(text: str) -> str:
-    """Returns a visitor's text, stripped. Raises LiveError for an empty, too long or unprintable one."""
+    """Returns a visitor's text, stripped and with plain line breaks.
+
+    Raises LiveError for an empty, too long or unprintable one.
+    """
     if len(text) > MOST_TEXT:
         raise LiveError(
             "The text has {:,} characters, and the limit is {:,}. Shorten it.",
@@ -433,6 +438,7 @@ def checked_text(text: str) -> str:
         )
     if not visible_text(text).strip():
         raise LiveError("Write an instruction first: what should the models do?")
+    text = text.translate(_LINE_BREAKS)
     if any(map(_is_unprintable, text)):
         raise LiveError("The text has invisible characters. Write it without them.")
     return text.strip()
