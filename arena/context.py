@@ -27,6 +27,7 @@ from arena.campaign_battles.task import BattleWork
 from arena.database import Database
 from arena.fraud.eligibility import VoteEligibility, choose_first_official
 from arena.inference.catalogue import Models, read_catalogue
+from arena.inference.local_process import LocalVLM
 from arena.inference.weights import Downloads
 from arena.io.images import PictureStore
 from arena.io.scaled_pictures import ScaledPictures
@@ -47,7 +48,6 @@ from arena.server.hub_backup import HubBackup, HubDataset
 from arena.server.hub_facts import refreshing
 from arena.server.hub_token import catalogue_keys, operator_is_visitor, operator_token
 from arena.settings import Settings
-from arena.types import Price
 
 
 class ArenaContext:
@@ -74,7 +74,7 @@ class ArenaContext:
             ItemImporter(Ingest(self.database), self.items, self.pictures).import_demo()
         self.models = models_of(settings)
         self.facts = FactStore(self.database)
-        self.live_models = live_models_of(self.models, self.facts.take_prices)
+        self.live_models = live_models_of(self.models, self.facts, self.items)
 
         # where visitors can log in, the board of counted voters opens first
         official = "counted" if settings.space and settings.oauth else "everyone"
@@ -189,16 +189,12 @@ def models_of(settings: Settings) -> Models:
     return Models(catalogue, settings.local_models)
 
 
-def live_models_of(
-    models: Models, take_prices: Callable[[Mapping[str, Price]], None]
-) -> LiveModels:
-    """Returns the models of live battles, with the downloads of local models from the Hub."""
-    live_cards = models.catalogue.live
-    return LiveModels(
-        [models.vlm(card.name) for card in live_cards],
-        Downloads([card for card in live_cards if card.revision], models.load),
-        take_prices,
-    )
+def live_models_of(models: Models, facts: FactStore, items: ItemBank) -> LiveModels:
+    """Returns the models of live battles, with those that are loaded on this machine."""
+    vlms = [models.vlm(card.name) for card in models.catalogue.live]
+    local_cards = [vlm.card for vlm in vlms if isinstance(vlm, LocalVLM)]
+    downloads = Downloads(local_cards, models.load)
+    return LiveModels(vlms, downloads, facts.take_prices, items.retired_models)
 
 
 def restored_backup(settings: Settings, database: Database) -> HubBackup | None:

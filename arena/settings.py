@@ -517,6 +517,14 @@ def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:
     return Secret(value)
 
 
+def environ_without_hub_token() -> dict[str, str]:
+    """Returns the environment for a process whose requests to the Hub must not have the operator's token.
+
+    huggingface_hub otherwise sends the token in HF_TOKEN, or that of `hf auth login`, by itself.
+    """
+    return {**os.environ, "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1"}
+
+
 def known_secrets() -> tuple[Secret, ...]:
     """Returns the values to redact from logs: secret-looking variables, and the password in DATABASE_URL."""
     values = [

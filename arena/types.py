@@ -371,7 +371,7 @@ class VLM(Answerer[Conversation], Protocol):
         """Yields the answer in pieces of text. Raises ModelError if it fails, also in mid-answer.
 
         A `thinking.Thought` is not part of the answer; a `thinking.Loading` means that the model is being loaded.
-        The generator's `aclose()` stops it. If the model ran, `note` gets the usage once, also after an error.
+        The generator's `aclose()` stops it. `note` gets the usage of each attempt that was sent, also after an error.
         """
         ...
 

@@ -21,7 +21,7 @@ FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scorin
 
 ARENA = """validation errors formulas network cache < locale <
     interval_text model_facts < types io markdown < reasoning <
-    thinking templates < sheets drawings < drawing_png plots < settings formats inference < ratings storage <
+    thinking templates < sheets drawings < drawing_png plots < settings < formats inference < ratings storage <
     database < clock < items budget < battles < seats < live fraud server < campaign_battles authoring < admin
     imports < leaderboard < context < web < cli < __main__"""
 SCORING = """serialize text_lists intervals small_groups < failures < no_answers < report < judges < multiple_choice

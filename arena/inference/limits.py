@@ -5,7 +5,7 @@ import math
 from arena.types import Conversation, Generation, ModelCard, ModelError, Price, Usage
 
 ATTEMPTS = 3
-"""Attempts at a request; once the first word of an answer has come, it isn't repeated."""
+"""Attempts at a request; once the first word or thought of an answer has come, it isn't repeated."""
 WHOLE_ANSWER_TIMEOUTS = 10
 """The most time of a whole answer, as a multiple of the card's time-out; errors say "ten times"."""
 _PER_TURN = 16

@@ -24,8 +24,12 @@ def _weights(folder: str, info: ValidationInfo) -> str:
     """
     if not folder or info.data.get("hub"):
         return folder
-    path = Path(info.context or ".") / Path(folder).expanduser()
-    if not (path / "config.json").is_file():
+    try:
+        path = Path(info.context or ".") / Path(folder).expanduser()
+        has_config = (path / "config.json").is_file()
+    except (RuntimeError, OSError) as error:  # such as ~nobody
+        raise ValueError("it can't be opened. Correct the path or its permissions") from error
+    if not has_config:
         raise ValueError(f"there's no config.json in {path}, so it isn't a model's folder")
     return str(path)
 

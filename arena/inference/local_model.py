@@ -407,17 +407,22 @@ class _RequestLoop:
 
     def listen(self) -> None:
         """Reads requests until stdin ends, then ends the process."""
-        for line in sys.stdin:
-            message = json.loads(line)
-            if "stop" in message:
-                stop = self._stops.get(message["stop"])
-                if stop:  # Without one, the request has ended in the meantime.
-                    stop.set()
-                continue
-            if "id" in message:  # The first message, with the weights, has none.
-                self._stops[message["id"]] = threading.Event()
-            self._requests.put(message)
-        os._exit(0)
+        try:
+            for line in sys.stdin:
+                self._take(json.loads(line))
+        finally:  # also after a line that was torn when the parent was killed
+            os._exit(0)
+
+    def _take(self, message: JsonObject) -> None:
+        """Stops a request, or puts one into the queue."""
+        if "stop" in message:
+            stop = self._stops.get(message["stop"])
+            if stop:  # Without one, the request has ended in the meantime.
+                stop.set()
+            return
+        if "id" in message:  # The first message, with the weights, has none.
+            self._stops[message["id"]] = threading.Event()
+        self._requests.put(message)
 
     def serve(self) -> None:
         """Loads the model of the first request, then answers the others in order of arrival."""

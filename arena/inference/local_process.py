@@ -24,6 +24,7 @@ import psutil
 from arena.inference.limits import WHOLE_ANSWER_TIMEOUTS, check_limits, cost
 from arena.inference.weights import weights_folder
 from arena.io.strict_json import storable
+from arena.settings import environ_without_hub_token
 from arena.types import (
     Alternatives,
     Conversation,
@@ -94,10 +95,14 @@ class _Request:
 
 
 def line_process(module: str) -> subprocess.Popen[str]:
-    """Starts a process that runs a module of this program, with lines of text to and from it."""
+    """Starts a process that runs a module of this program, with lines of text to and from it.
+
+    It may download weights, but without the operator's token, as `weights.py` does.
+    """
     return subprocess.Popen(
         [sys.executable, "-m", module],
         cwd=_ROOT,
+        env=environ_without_hub_token(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -333,7 +338,10 @@ class ProcessPool:
         return tuple(worker for worker in self._workers.values() if worker.is_alive)
 
     async def worker(self, card: ModelCard) -> Worker:
-        """Returns a card's process; waits while all others are busy. Raises ModelError ("slow", "down" once closed)."""
+        """Returns a card's process; waits while all others are busy.
+
+        Raises ModelError: "slow"; "down" once closed, and if the process cannot be started.
+        """
         deadline = time.monotonic() + WHOLE_ANSWER_TIMEOUTS * card.timeout
         while (worker := self._worker_for(card)) is None:
             if time.monotonic() > deadline:
@@ -363,7 +371,7 @@ class ProcessPool:
     def _worker_for(self, card: ModelCard) -> Worker | None:
         """Returns a card's process, started if needed; None while all others are busy.
 
-        Raises ModelError once the pool is closed.
+        Raises ModelError once the pool is closed, and if the process cannot be started.
         """
         with self._lock:
             if self._closed.is_set():
@@ -381,7 +389,11 @@ class ProcessPool:
             if self._watcher is None:
                 self._watcher = threading.Thread(target=self._watch, daemon=True)
                 self._watcher.start()
-            self._workers[card] = Worker(card)
+            try:
+                self._workers[card] = Worker(card)
+            except OSError as error:
+                text = f"the model's process can't be started ({error.strerror})"
+                raise ModelError("down", text) from error
             return self._workers[card]
 
     def _watch(self) -> None:

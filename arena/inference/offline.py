@@ -86,7 +86,9 @@ class RunResult:
     def check(self) -> None:
         """Raises UnfinishedError if a question has no answer."""
         if self.failures:
-            why = f" Stopped: {self.stopped}." if self.stopped else ""
+            why = ""
+            if self.stopped:
+                why = f" Stopped: {self.stopped}. Later questions weren't asked."
             raise UnfinishedError(
                 f"{len(self.failures):,} questions got no answer.{why} {_HOW_TO_GO_ON}"
             )

@@ -41,6 +41,8 @@ _MOST_BYTES = 20_000_000
 """The most bytes of a reply."""
 LOADING_SECONDS = 180.0
 """The longest wait for a server that is loading its model."""
+_LOADING_PAUSE = 1.0
+"""The least seconds between two looks at it, whatever the server asks."""
 _UNNAMED = "unnamed"
 """The finish reason of an end without a name."""
 _COUNT_SECONDS = 5.0
@@ -131,7 +133,7 @@ class _Answer(Call):
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__()
         self.pieces = 0
-        """The number of pieces with text."""
+        """The number of pieces with text, thinking or a refusal."""
         self.characters = 0
         """The length of its text and refusal."""
         self.thinking_characters = 0
@@ -150,6 +152,15 @@ class _Answer(Call):
         self._texts: list[str] = []
         self._refusals: list[str] = []
         self._has_calls = False
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the model has written anything, by what came or by the server's count."""
+        return self.pieces > 0 or (self.tokens is not None and self.tokens.completion > 0)
+
+    def is_unread(self, trouble: Trouble) -> bool:
+        """Whether the model has read nothing: it is still being loaded, or doesn't take a field."""
+        return trouble.kind in ("loading", "field") and not self.has_begun
 
     @property
     def is_whole(self) -> bool:
@@ -180,7 +191,7 @@ class _Answer(Call):
         yield from self._pieces(message)
 
     def _pieces(self, message: Message) -> Iterator[str]:
-        if message.text:
+        if message.text or message.thinking or message.refusal:
             self.pieces += 1
         self.characters += len(message.text) + len(message.refusal)
         if self.characters > MOST_CHARACTERS:
@@ -273,7 +284,7 @@ class ApiVLM:
     async def stream(
         self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
-        """Yields the answer in pieces, as in `VLM.stream`; retries only before the first word.
+        """Yields the answer in pieces, as in `VLM.stream`; retries only before the first word or thought.
 
         A try without the fields that a server refuses, or after it has loaded its model, is no further attempt.
         """
@@ -291,18 +302,20 @@ class ApiVLM:
                 return
             except Trouble as error:
                 trouble = error
+                answer.is_sent = answer.is_sent and not answer.is_unread(error)
             finally:  # an answer, a trouble and a reader that has gone away all cost
                 if answer.is_sent:
                     note(self._usage(turns, settings, answer))
-            if self._drop_field(trouble):
+            if not answer.has_begun and self._drop_field(trouble):
                 continue
             _LOG.info("%s: %s (attempt %d)", self.card.name, trouble, attempt)
-            is_loading = trouble.kind == "loading" and not answer.pieces
+            is_loading = trouble.kind == "loading" and not answer.has_begun
             if is_loading and clock() < loaded_by:
                 yield Loading()
-                await asyncio.sleep(_RETRIES.seconds_to_wait(attempt, trouble.wait))
+                pause = _RETRIES.seconds_to_wait(attempt, trouble.wait)
+                await asyncio.sleep(max(pause, _LOADING_PAUSE))
                 continue
-            is_final = bool(answer.pieces) or trouble.kind in ("slow", "loading")
+            is_final = answer.has_begun or trouble.kind in ("slow", "loading")
             if is_final or not await _RETRIES.wait_to_retry(attempt, trouble):
                 raise _model_error(trouble, answer)
             attempt += 1
@@ -321,6 +334,8 @@ class ApiVLM:
 
     def _drop_field(self, trouble: Trouble) -> bool:
         """Leaves an optional field that the server refused out of the next requests; returns False if none is new."""
+        if trouble.kind == "too big":  # its words name the limit of tokens, and don't refuse it
+            return False
         for field in _OPTIONAL_FIELDS:
             if field in trouble.fields and field not in self._dropped_fields:
                 self._dropped_fields.add(field)
@@ -417,7 +432,7 @@ def _model_error(trouble: Trouble, answer: _Answer) -> ModelError:
         words = f"{words}. The server says: {trouble.reason!r}"
     # a silent server is slow, also after text
     is_interrupted = trouble.kind in PASSING and trouble.kind != "slow"
-    if answer.pieces and is_interrupted:
+    if answer.has_begun and is_interrupted:
         return ModelError("cut", words, trouble.status)
     return ModelError(_MODEL_TROUBLES.get(trouble.kind, "down"), words, trouble.status)
 

@@ -20,7 +20,8 @@ from arena.types import ModelCard, Price
 MOST_BYTES = 3_000_000
 _LIST_SECONDS = 15.0
 _LIMITS = FileLimits(bytes=MOST_BYTES, rows=None)
-_POLICIES = frozenset(("cheapest", "fastest", "preferred"))
+_CHEAPEST = "cheapest"
+_POLICIES = frozenset((_CHEAPEST, "fastest", "preferred"))
 """The policies that may follow a model's colon, in place of a provider's name."""
 _MOST_DOLLARS = 100_000
 
@@ -58,7 +59,10 @@ class RouterList:
             log.warning("the list of models at %s was not read: %s", self._address, error)
 
     def price(self, card: ModelCard) -> Price:
-        """Returns the price of the router's cheapest live provider for a card. Raises UnlistedError."""
+        """Returns the price of the live provider that the router chooses for a card. Raises UnlistedError.
+
+        Unless that is the cheapest one or a named one, it may be any: then these are the highest prices.
+        """
         if self._models is None:
             raise UnlistedError(
                 f"not checked: the list at {self._address}/models can't be read yet"
@@ -79,7 +83,12 @@ class RouterList:
         prices = [price for price in map(_price, live) if price is not None]
         if not prices:
             raise UnlistedError(f"no live provider of {model} gives its price")
-        return min(prices, key=lambda price: (price.completion, price.prompt))
+        if provider == _CHEAPEST:
+            return min(prices, key=lambda price: (price.completion, price.prompt))
+        return Price(
+            prompt=max(price.prompt for price in prices),
+            completion=max(price.completion for price in prices),
+        )
 
 
 async def fetch_list(url: str) -> bytes:

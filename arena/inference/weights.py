@@ -1,4 +1,4 @@
-"""Weights: the files of models of the Hub, downloaded in the background, and the progress of each model.
+"""Weights: the files of local models, those of the Hub downloaded in the background, and the progress of each model.
 
 Files go into the Hub's own cache, in its layout, so that `hf cache` and other programs share them. An interrupted
 download continues, unlike huggingface_hub's. No token is ever sent: a Space has one, but only to write the copy of
@@ -294,9 +294,9 @@ class Repository:
 
 
 def weights_folder(card: ModelCard) -> Path | None:
-    """Returns the folder of a model of the Hub if all its weights are in the cache."""
+    """Returns the folder of a local model's weights; None for one of the Hub until all its weights are in the cache."""
     if card.revision is None:
-        return None
+        return Path(card.model)
     repository = Repository(card)
     return repository.snapshot if repository.is_downloaded else None
 
@@ -354,12 +354,11 @@ def _disk_error(error: OSError) -> WeightsError:
 
 
 class Downloads:
-    """Downloads of several models, one after another, in a thread."""
+    """Downloads of several local models, one after another, in a thread; each is then loaded."""
 
     def __init__(self, cards: Sequence[ModelCard], load: Callable[[ModelCard], None]) -> None:
         """`load` loads a model in its own process; it raises ModelError with the reason why it cannot."""
         self._load = load
-        self._repositories = tuple(map(Repository, cards))
         self._standings = {card: WeightsStanding("absent") for card in cards}
         self._stop = threading.Event()
         self._lock = threading.Lock()
@@ -373,7 +372,7 @@ class Downloads:
         """The bytes since then; negative if more had to be thrown away."""
 
     def standing(self, card: ModelCard) -> WeightsStanding:
-        """Returns the state of a model's weights; one that needs no download is ready."""
+        """Returns the state of a model's weights; one that does not run on this machine is ready."""
         return self._standings.get(card, WeightsStanding("ready"))
 
     @property
@@ -393,15 +392,14 @@ class Downloads:
             if self._thread is not None and self._thread.is_alive():
                 return
             waiting = [
-                repository
-                for repository in self._repositories
-                if self._standings[repository.card].state != "ready"
-                and not self._has_just_failed(repository.card)
+                card
+                for card, standing in self._standings.items()
+                if standing.state != "ready" and not self._has_just_failed(card)
             ]
             if not waiting:
                 return
-            for repository in waiting:
-                self._standings[repository.card] = WeightsStanding("loading")
+            for card in waiting:
+                self._standings[card] = WeightsStanding("loading")
             self._thread = threading.Thread(target=self._run, args=(waiting,), daemon=True)
             self._thread.start()
 
@@ -413,13 +411,13 @@ class Downloads:
         failed_at = self._failed_at.get(card)
         return failed_at is not None and time.monotonic() - failed_at < _RETRY_SECONDS
 
-    def _run(self, repositories: Sequence[Repository]) -> None:
+    def _run(self, cards: Sequence[ModelCard]) -> None:
         missing = []
-        for repository in repositories:
-            if repository.is_downloaded:
-                self._start_loading(repository)
+        for card in cards:
+            if weights_folder(card) is None:
+                missing.append(Repository(card))
             else:
-                missing.append(repository)
+                self._start_loading(card)
         if missing:
             with httpx2.Client(follow_redirects=True, timeout=_TIMEOUT) as client:
                 self._download(client, missing)
@@ -437,14 +435,14 @@ class Downloads:
                 files = repository.list_files(client)
                 done = sum(map(repository.downloaded_bytes, files))
             except WeightsError as error:
-                self._mark_failed(repository, error)
+                self._mark_failed(repository.card, error)
                 if error.trouble in ("offline", "switched off"):
                     # Without the Hub no model can be downloaded, also none whose files are listed already.
                     self._mark_all_failed(repositories, error)
                     return {}
                 continue
             except OSError as error:
-                self._mark_failed(repository, _disk_error(error))
+                self._mark_failed(repository.card, _disk_error(error))
                 continue
             files_of[repository] = files
             total = sum(file.size for file in files)
@@ -517,46 +515,42 @@ class Downloads:
                 for file in files:
                     repository.download_file(client, file, on_bytes, self._stop)
         except WeightsError as error:
-            self._mark_failed(repository, error)
+            self._mark_failed(repository.card, error)
         except OSError as error:
-            self._mark_failed(repository, _disk_error(error))
+            self._mark_failed(repository.card, _disk_error(error))
         else:
             if repository.is_downloaded:
-                self._start_loading(repository)
+                self._start_loading(repository.card)
             else:
                 text = (
                     f"{repository.card.model} has no model.safetensors, and no {_INDEX} that names its weights. "
                     "Choose another model."
                 )
-                self._mark_failed(repository, WeightsError("failed", text))
+                self._mark_failed(repository.card, WeightsError("failed", text))
 
-    def _start_loading(self, repository: Repository) -> None:
-        """Starts loading a model with its weights in the cache; it is ready once that succeeds."""
-        loader = threading.Thread(target=self._load_model, args=(repository,), daemon=True)
+    def _start_loading(self, card: ModelCard) -> None:
+        """Starts loading a model whose weights are here; it is ready once that succeeds."""
+        loader = threading.Thread(target=self._load_model, args=(card,), daemon=True)
         self._loaders.append(loader)
         loader.start()
 
-    def _load_model(self, repository: Repository) -> None:
+    def _load_model(self, card: ModelCard) -> None:
         try:
-            self._load(repository.card)
+            self._load(card)
         except ModelError as error:
-            self._mark_failed(repository, WeightsError("failed", str(error)))
+            self._mark_failed(card, WeightsError("failed", str(error)))
             return
-        except OSError as error:
-            text = f"The process of the model can't be started ({error.strerror})."
-            self._mark_failed(repository, WeightsError("failed", text))
-            return
-        self._standings[repository.card] = WeightsStanding("ready")
-        _LOG.info("%s is ready", repository.card.name)
+        self._standings[card] = WeightsStanding("ready")
+        _LOG.info("%s is ready", card.name)
 
-    def _mark_failed(self, repository: Repository, error: WeightsError) -> None:
-        self._standings[repository.card] = WeightsStanding("failed", error=error)
+    def _mark_failed(self, card: ModelCard, error: WeightsError) -> None:
+        self._standings[card] = WeightsStanding("failed", error=error)
         if error.trouble == "failed":
-            self._failed_at[repository.card] = time.monotonic()
+            self._failed_at[card] = time.monotonic()
         if not self._stop.is_set():
-            _LOG.warning("%s is not ready: %s", repository.card.name, error)
+            _LOG.warning("%s is not ready: %s", card.name, error)
 
     def _mark_all_failed(self, repositories: Collection[Repository], error: WeightsError) -> None:
         for repository in repositories:
             if self._standings[repository.card].state == "loading":
-                self._mark_failed(repository, error)
+                self._mark_failed(repository.card, error)

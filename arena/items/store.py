@@ -281,6 +281,10 @@ class ItemBank:
             rows = connection.execute(select(MODEL).order_by(MODEL.c.id)).all()
         return [KnownModel(row.name, row.display, row.retired_at is not None) for row in rows]
 
+    def retired_models(self) -> frozenset[str]:
+        """Returns the names of retired models."""
+        return frozenset(model.name for model in self.models() if model.retired)
+
     def is_model(self, name: str, closed: Collection[str]) -> bool:
         """Returns whether a model has this name or display name.
 

@@ -79,6 +79,7 @@ class AnswerMarks(NamedTuple):
     """
 
     words_thought: int | None = None
+    """None also for a live answer whose text was erased, or was not in the copy that a database was restored from."""
     cut: bool | None = None
     """Whether the answer ended at the limit of tokens."""
 
@@ -88,6 +89,10 @@ class SideMarks(NamedTuple):
 
     a: AnswerMarks = AnswerMarks()
     b: AnswerMarks = AnswerMarks()
+
+
+_BEFORE_TURNS = SideMarks(AnswerMarks(0, cut=False), AnswerMarks(0, cut=False))
+"""The marks of a live battle before its first turn is counted."""
 
 
 @dataclass(frozen=True)
@@ -106,19 +111,28 @@ def exported_marks(connection: Connection) -> ExportedMarks:
     """Reads the marks of all live answers."""
     live: dict[int, SideMarks] = {}
     turns = select(
-        TURN.c.battle_id, TURN.c.thinking_a, TURN.c.thinking_b, TURN.c.cut_a, TURN.c.cut_b
+        TURN.c.battle_id,
+        TURN.c.thinking_a,
+        TURN.c.thinking_b,
+        TURN.c.cut_a,
+        TURN.c.cut_b,
+        (TURN.c.question == "").label("is_emptied"),
     )
     for row in connection.execute(turns):
-        earlier = live.get(row.battle_id, SideMarks())
+        earlier = live.get(row.battle_id, _BEFORE_TURNS)
         live[row.battle_id] = SideMarks(
-            a=_with_turn(earlier.a, row.thinking_a, row.cut_a),
-            b=_with_turn(earlier.b, row.thinking_b, row.cut_b),
+            a=_with_turn(earlier.a, row.thinking_a, row.cut_a, row.is_emptied),
+            b=_with_turn(earlier.b, row.thinking_b, row.cut_b, row.is_emptied),
         )
     return ExportedMarks(live)
 
 
-def _with_turn(marks: AnswerMarks, thinking: str | None, cut: bool) -> AnswerMarks:
-    words = (marks.words_thought or 0) + word_count(thinking or "")
+def _with_turn(
+    marks: AnswerMarks, thinking: str | None, cut: bool, is_emptied: bool
+) -> AnswerMarks:
+    words = None
+    if marks.words_thought is not None and not is_emptied:
+        words = marks.words_thought + word_count(thinking or "")
     return AnswerMarks(words, bool(marks.cut) or cut)
 
 

@@ -245,23 +245,32 @@ class OwnImages:
         """Deletes the images that fulfil a condition; returns their number.
 
         Files are deleted before their rows are marked, since a file without a row would stay for ever. They are deleted
-        again afterwards, in case one was still being written.
+        again afterwards, in case one was still being written. Raises the last OSError of files that cannot be deleted,
+        after all others.
         """
         query = select(OWN_IMAGE).where(OWN_IMAGE.c.gone_at.is_(None), condition)
         if not with_kept:
             query = query.where(OWN_IMAGE.c.kept.is_(False))
         with self._database.read() as connection:
             rows = connection.execute(query).all()
-        paths = [self._path(row) for row in rows]
-        for path in paths:
-            path.unlink(missing_ok=True)
-        if rows:
-            deletion = OWN_IMAGE.update().where(OWN_IMAGE.c.id.in_([row.id for row in rows]))
+        deleted: dict[int, Path] = {}
+        failure: OSError | None = None
+        for row in rows:
+            path = self._path(row)
+            try:
+                path.unlink(missing_ok=True)
+                deleted[row.id] = path
+            except OSError as error:
+                failure = error
+        if deleted:
+            deletion = OWN_IMAGE.update().where(OWN_IMAGE.c.id.in_(list(deleted)))
             with self._database.write() as connection:
                 connection.execute(deletion.values(gone_at=now()))
-        for path in paths:
+        for path in deleted.values():
             path.unlink(missing_ok=True)
-        return len(rows)
+        if failure is not None:
+            raise failure
+        return len(deleted)
 
 
 def _is_own(voter: int, token: str) -> ColumnElement[bool]:

@@ -1,6 +1,6 @@
 """Live models: the models of the catalogue that answer in live battles, their state, and the pairs that may meet."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import combinations
 
@@ -17,20 +17,26 @@ class LiveModels:
         vlms: Sequence[VLM],
         downloads: Downloads,
         take_prices: Callable[[Mapping[str, Price]], None],
+        retired: Callable[[], Collection[str]] = tuple,
     ) -> None:
-        """`downloads` gets the weights of local models from the Hub; `take_prices` stores the routers' prices."""
+        """`downloads` gets the weights of local models from the Hub; `take_prices` stores the routers' prices.
+
+        `retired` reads the names of retired models, which answer in no battle.
+        """
         self.vlms = tuple(vlms)
         self._downloads = downloads
+        self._retired = retired
         with_visitor_keys = [vlm for vlm in vlms if vlm.card.visitor_key]
         self.routed = RoutedModels(with_visitor_keys, take_prices)
         """The models that need visitors' keys."""
 
     @property
     def usable(self) -> tuple[VLM, ...]:
-        """The models that can answer now, some of them only with a visitor's key."""
+        """The models that can answer now, some of them only with a visitor's key; reads the database."""
         own = [vlm for vlm in self.vlms if not vlm.card.visitor_key]
         ready = [vlm for vlm in own if self._state(vlm) == "ready"]
-        return (*ready, *self.routed.usable)
+        retired = self._retired()
+        return tuple(vlm for vlm in (*ready, *self.routed.usable) if vlm.card.name not in retired)
 
     def usable_with(self, key: Secret | None) -> tuple[VLM, ...]:
         """Returns the models that can answer a visitor with this key, or without a key."""
@@ -60,7 +66,10 @@ class LiveModels:
         failed = [f"{name}: {problem}" for name, problem in self.load_errors.items()]
         loading = [vlm.card.name for vlm in self.vlms if self._state(vlm) == "loading"]
         being_loaded = [f"Being loaded: {', '.join(loading)}."] if loading else []
-        return (*failed, *being_loaded, *self.routed.problems)
+        all_retired = self._retired()
+        names = [vlm.card.name for vlm in self.vlms if vlm.card.name in all_retired]
+        retired = [f"Retired: {', '.join(names)}."] if names else []
+        return (*failed, *being_loaded, *retired, *self.routed.problems)
 
     def try_again(self) -> None:
         """Tries failed models again."""

@@ -13,14 +13,14 @@ from functools import partial
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from arena.battles.choices import check_among
+from arena.battles.choices import ChoiceError, check_among
 from arena.battles.lending import Lending
 from arena.battles.quotas import LimitError
 from arena.battles.sampling import pair_chances
 from arena.battles.vote_table import VoteTable
 from arena.budget import Budget
 from arena.inference.catalogue import KINDS
-from arena.inference.limits import check_limits
+from arena.inference.limits import check_limits, cost
 from arena.live.credits import LOGIN_OVER, Credits
 from arena.live.identity_leaks import names_itself
 from arena.live.images import MOST_IMAGES, OwnImageError, OwnImages
@@ -33,6 +33,8 @@ from arena.types import SIDES, VLM, Conversation, Item, ModelError, Names, Secre
 
 MOST_TEXT = 8_000
 """The most characters of a question."""
+_LINE_BREAKS = str.maketrans("\v\f", "\n\n")
+"""Breaks of lines and pages, as word processors and PDFs write them."""
 DELAY_SECONDS = (0.5, 2.0)
 """The bounds of the drawn delay before both answers begin, which hides a slow model's late first words."""
 FAILED = (
@@ -64,6 +66,8 @@ class _Asker(NamedTuple):
     """The code of the network, if it shares the limit of what the visitor may cost."""
     key: Secret | None
     """The visitor's key for a router."""
+    usable: tuple[VLM, ...]
+    """The models that can answer this visitor."""
 
 
 class _DrawnPair(NamedTuple):
@@ -84,8 +88,8 @@ class LiveState(NamedTuple):
     """The number of battles that must end before this one is answered."""
     texts: Mapping[Side, str]
     """The words after those already shown."""
-    is_enough_shown: bool = False
-    """Whether enough of answers in progress is shown for a choice."""
+    can_be_chosen: bool = False
+    """Whether answers in progress can be ended for a choice."""
     is_loading: bool = False
     """Whether nothing is shown because a model is being loaded."""
 
@@ -122,6 +126,15 @@ class LiveSessions:
     def waiting(self) -> int:
         return self._queue.waiting
 
+    def draw_item(self, voter: int, items: Sequence[Item]) -> Item | None:
+        """Draws one of the items that two models can answer for a visitor; None if there is none.
+
+        While fewer models can answer at all, any item that one of them takes is drawn.
+        """
+        vlms = self._models.usable_with(self._credits.key(voter))
+        shuffled = self._coin.sample(items, len(items))
+        return next((item for item in shuffled if _can_ask_about(item, vlms)), None)
+
     async def begin(
         self, voter: int, request: LiveRequest, item: Item | None, files: Sequence[bytes]
     ) -> LiveBattle:
@@ -130,6 +143,8 @@ class LiveSessions:
         `item` is the bank's item that the visitor chose instead of own images, with its `files`. Raises LiveError,
         NotLentError, LimitError, OwnImageError, DatabaseError.
         """
+        if item is not None and await asyncio.to_thread(self.draw_item, voter, [item]) is None:
+            raise LiveError("No two models here can take this item. Choose another.")
         text = checked_text(item.instruction if item else request.instruction)
         count = len(files) if item else len(request.images)
         if count > MOST_IMAGES:
@@ -174,15 +189,17 @@ class LiveSessions:
         checked = checked_text(text)
         await self._queue.check_room(network)
         before = await self.find(voter, token)
+        if before.follow_up_refusal:  # Its images may be gone by then.
+            raise ChoiceError(before.follow_up_refusal)
         if before.item is None:
             tokens = await asyncio.to_thread(self._images.battle_tokens, voter, before.id)
             files = await asyncio.to_thread(self._images.files, voter, tokens)
         a, b = await asyncio.to_thread(self._store.models, before.id)
         asker = await self._asker(voter, network)
-        usable = self._models.usable_with(asker.key)
-        by_name = {vlm.card.name: vlm for vlm in usable}
+        by_name = {vlm.card.name: vlm for vlm in asker.usable}
         if a not in by_name or b not in by_name:
-            usable_after_login = {vlm.card.name for vlm in self._models.usable}
+            all_usable = await asyncio.to_thread(lambda: self._models.usable)
+            usable_after_login = {vlm.card.name for vlm in all_usable}
             if a in usable_after_login and b in usable_after_login:
                 raise LiveError(LOGIN_OVER)
             raise LiveError(
@@ -191,7 +208,7 @@ class LiveSessions:
         vlms = sides(by_name[a], by_name[b])
         # The limits of all able models count, since a refusal by these two alone would reveal them.
         first = conversation((), before.turns[0].question, files)
-        able = [vlm for vlm in usable if vlm in vlms.values() or _can_take(vlm, first)]
+        able = [vlm for vlm in asker.usable if vlm in vlms.values() or _can_take(vlm, first)]
         conversations = [conversation(before.history(side), checked, files) for side in SIDES]
         if not all(_can_take(vlm, turns) for vlm in able for turns in conversations):
             raise LiveError(
@@ -239,14 +256,14 @@ class LiveSessions:
             async with aclosing(generation.watch()) as new_words:
                 async for texts in new_words:
                     ahead = self._queue.public_ahead(generation)
-                    is_enough_shown = generation.side_by_side.is_enough_shown
+                    can_be_chosen = generation.side_by_side.can_be_chosen
                     is_loading = generation.side_by_side.is_loading
                     yield LiveState(
                         battle=battle,
                         is_growing=True,
                         ahead=ahead,
                         texts=texts,
-                        is_enough_shown=is_enough_shown,
+                        can_be_chosen=can_be_chosen,
                         is_loading=is_loading,
                     )
         settled = await self._settled_battle(voter, token)
@@ -273,10 +290,9 @@ class LiveSessions:
 
     async def _draw_pair(self, asker: _Asker, turn: Turn) -> _DrawnPair:
         """Draws two models that can take a question, and their sides. Raises LiveError, LimitError."""
-        usable = self._models.usable_with(asker.key)
-        able = {vlm.card.name: vlm for vlm in usable if _can_take(vlm, [turn])}
+        able = {vlm.card.name: vlm for vlm in asker.usable if _can_take(vlm, [turn])}
         if len(able) < 2:
-            raise _pair_refusal(usable, turn)
+            raise _pair_refusal(asker.usable, turn)
         votes = await asyncio.to_thread(self._votes.pair_votes, live=True)
         ids = await asyncio.to_thread(self._store.model_ids, list(able))
         exhausted_pairs = await asyncio.to_thread(
@@ -298,12 +314,14 @@ class LiveSessions:
     async def _asker(self, voter: int, network: str | None) -> _Asker:
         """Returns the asker, and the payer if a model costs the operator anything. Raises NotLentError."""
         key = await asyncio.to_thread(self._credits.key, voter)
+        usable = await asyncio.to_thread(self._models.usable_with, key)
         costs = any(
-            vlm.card.price and not (vlm.card.visitor_key and self._credits.do_visitors_pay)
-            for vlm in self._models.usable_with(key)
+            cost(vlm.card.price, 1, 1)  # a price of nothing costs nothing
+            and not (vlm.card.visitor_key and self._credits.do_visitors_pay)
+            for vlm in usable
         )
         payer = await asyncio.to_thread(self._lending.to_voter, voter, network) if costs else None
-        return _Asker(voter, network, payer, key)
+        return _Asker(voter, network, payer, key, usable)
 
     async def _answer(
         self, asker: _Asker, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]
@@ -318,7 +336,7 @@ class LiveSessions:
             key=partial(self._credits.key, voter),
             does_visitor_pay=self._credits.do_visitors_pay,
         )
-        usable = self._models.usable_with(asker.key)
+        usable = asker.usable
         shuffled = self._coin.sample(usable, len(usable))
         newest = battle.turns[-1].question
 
@@ -372,7 +390,8 @@ class LiveSessions:
         failures = [failure for failure in ended.failures if failure.kind != "unpaid"]
         if failures:
             await asyncio.to_thread(self._store.store_failures, failures)
-        is_silent = not battle.answered and not await asyncio.to_thread(lambda: ended.all_speak)
+        all_speak = await asyncio.to_thread(lambda: ended.all_speak)
+        is_silent = not battle.answered and not all_speak
         if ended.ending == "void" or is_silent:
             reason = STOPPED if ended.ending == "stopped" else FAILED
             await self._end(battle.id, closing_reason or reason)
@@ -390,7 +409,7 @@ class LiveSessions:
         answered = TurnAnswers(
             models=models,
             answers=(answer_a.text, answer_b.text),
-            stopped=ended.ending == "stopped" and not ended.is_enough_shown,
+            stopped=ended.ending == "stopped" and not (ended.is_enough_shown and all_speak),
             named=named,
             replaced=bool(failures),
             tokens=(a.tokens, b.tokens),
@@ -407,7 +426,10 @@ class LiveSessions:
 
 
 def checked_text(text: str) -> str:
-    """Returns a visitor's text, stripped. Raises LiveError for an empty, too long or unprintable one."""
+    """Returns a visitor's text, stripped and with plain line breaks.
+
+    Raises LiveError for an empty, too long or unprintable one.
+    """
     if len(text) > MOST_TEXT:
         raise LiveError(
             "The text has {:,} characters, and the limit is {:,}. Shorten it.",
@@ -416,6 +438,7 @@ def checked_text(text: str) -> str:
         )
     if not visible_text(text).strip():
         raise LiveError("Write an instruction first: what should the models do?")
+    text = text.translate(_LINE_BREAKS)
     if any(map(_is_unprintable, text)):
         raise LiveError("The text has invisible characters. Write it without them.")
     return text.strip()
@@ -452,6 +475,17 @@ def _can_take(vlm: VLM, turns: Conversation) -> bool:
     except ModelError:
         return False
     return True
+
+
+def _can_ask_about(item: Item, vlms: Sequence[VLM]) -> bool:
+    """Returns whether a battle takes an item's instruction, and two of these models, or the only one, all of it."""
+    try:
+        text = checked_text(item.instruction)
+    except LiveError:
+        return False
+    turn = Turn("user", text, (b"",) * len(item.images))
+    able = sum(_can_take(vlm, [turn]) for vlm in vlms)
+    return 0 < len(item.images) <= MOST_IMAGES and able >= min(2, len(vlms))
 
 
 def _pair_refusal(vlms: Sequence[VLM], turn: Turn) -> LiveError:

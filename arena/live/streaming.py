@@ -118,8 +118,9 @@ class SideText:
         self._blank_characters = 0
 
     def note(self, usage: Usage) -> None:
-        self.tokens = usage.completion
-        self.cost = usage.cost
+        """Adds the usage of an attempt."""
+        self.tokens = (self.tokens or 0) + usage.completion
+        self.cost = (self.cost or 0) + usage.cost
         self.is_cut = usage.cut
 
     def take(self, piece: str) -> str:

@@ -39,17 +39,21 @@ class Tidier:
     def tidy(self) -> None:
         """Drops visitors' keys, deletes expired images and networks, and commits the reservations of dead servers.
 
-        Keys that expired are dropped, and those of visitors whom another process has logged out or forgotten.
+        Keys that expired are dropped, and those of visitors whom another process has logged out or forgotten. What
+        fails is tried again the next time, and keeps nothing else from being tidied up.
         """
-        self.credits.tidy(self.voters.logged_in)
-        self.images.sweep(now())
-        self.budget.commit_lost()
-        self.quotas.forget_networks()
+        for name, tidy in (
+            ("visitors' keys", lambda: self.credits.tidy(self.voters.logged_in)),
+            ("own images", lambda: self.images.sweep(now())),
+            ("reservations", self.budget.commit_lost),
+            ("networks", self.quotas.forget_networks),
+        ):
+            try:
+                tidy()
+            except (DatabaseError, OSError) as error:
+                log.warning("%s were not tidied up: %s", name, error)
 
     async def _keep_tidying(self) -> None:
         while True:
-            try:
-                await asyncio.to_thread(self.tidy)
-            except (DatabaseError, OSError) as error:
-                log.warning("own images were not tidied up: %s", error)
+            await asyncio.to_thread(self.tidy)
             await asyncio.sleep(TIDY_SECONDS)

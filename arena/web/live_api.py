@@ -6,7 +6,6 @@ the battle when the page comes back.
 """
 
 import asyncio
-import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -113,11 +112,12 @@ class LiveApi:
         return JSONResponse({})
 
     def draw_item(self, request: Request) -> Response:
-        """Draws an item of the bank whose pictures are stored here."""
-        items = [item for item in in_draw(self.items.bank(), self.demo_bank) if _has_pictures(item)]
-        if not items:
-            raise LiveError("There are no items with pictures here yet. Use your own pictures.")
-        item = secrets.choice(items)
+        """Draws an item of the bank that the models can be asked about."""
+        item = self.sessions.draw_item(request.state.voter, self._drawable_items())
+        if item is None:
+            raise LiveError(
+                "There's no item with pictures here that two models can take. Use your own pictures."
+            )
         html = bank_html(item, self.scaled)
         return JSONResponse({"item": item.key, "html": html}, headers=NO_STORE)
 
@@ -216,10 +216,16 @@ class LiveApi:
             return None
         return self.items.bank().items.get(battle.item)
 
+    def _drawable_items(self) -> list[Item]:
+        """Returns the items in the draw whose pictures are stored here."""
+        items = in_draw(self.items.bank(), self.demo_bank)
+        return [item for item in items if _has_pictures(item)]
+
     def _chosen_item(self, key: str) -> Item:
         """Returns the item of this key. Raises LiveError."""
-        item = self.items.bank().by_key(key)
-        if item is None or not _has_pictures(item):
+        items = self._drawable_items()
+        item = next((item for item in items if item.key == key), None)
+        if item is None:
             raise LiveError("This item isn't here. Choose another.")
         return item
 

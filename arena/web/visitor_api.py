@@ -211,7 +211,7 @@ def _progress(state: LiveState, answers: defaultdict[Side, GrowingText]) -> Mapp
         return {"kind": "line", "status": t("live.loading")}
     sides = {side: answers[side].add(text) for side, text in state.texts.items()}
     event: dict[str, object] = {"kind": "words", "sides": sides}
-    if state.is_enough_shown:
+    if state.can_be_chosen:
         event["choose"] = t("live.choose_now")
     return event
 

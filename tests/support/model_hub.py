@@ -97,6 +97,14 @@ class Handler(BaseHTTPRequestHandler):
             with suppress(ConnectionError):
                 self._file(folder.joinpath(*path).read_bytes())
 
+    def do_HEAD(self) -> None:
+        """Answers huggingface_hub, which asks for a file in this way first, that it isn't there."""
+        self.hub.asked.append(
+            Asked(self.path, {name.lower(): value for name, value in self.headers.items()})
+        )
+        self.close_connection = True
+        self._begin(404, 0)
+
     def _begin(self, status: int, length: int) -> None:
         self.send_response(status)
         self.send_header("content-length", str(length))

@@ -139,6 +139,8 @@ def test_a_model_of_the_hub_has_its_commit(tmp_path):
             "dtype is 'int4'. It must be 'float32', 'bfloat16', 'float16' or 'auto'",
         ),
         ('name = "X"\nkind = "local"\nfolder = "nothing"', "There's no config.json"),
+        ('name = "X"\nkind = "local"\nfolder = "~no-such-user/x"', "It can't be opened. Correct"),
+        (f'name = "X"\nkind = "local"\nfolder = "{"x" * 300}"', "It can't be opened. Correct"),
     ],
 )
 def test_a_wrong_card_is_named_with_its_key_and_what_is_expected(tmp_path, table, words):

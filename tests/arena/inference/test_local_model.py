@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +26,7 @@ from PIL import Image
 from arena.inference import local_process
 from arena.inference.local_process import LocalChooser, LocalVLM, ProcessPool
 from arena.types import Alternatives, Generation, ModelCard, ModelError, Price, Turn, Usage
+from tests.support.model_hub import ModelHub
 from tests.support.tiny_vlm import TEMPLATE, build, build_smol
 
 ROOT = Path(__file__).parents[3]
@@ -265,6 +266,48 @@ def test_a_process_ends_with_its_page_in_mid_answer(card, process_pool):
         await until(lambda: not psutil.pid_exists(worker.pid))
 
     asyncio.run(orphaned())
+
+
+def test_a_process_that_fetches_weights_itself_sends_no_token(tmp_path, monkeypatch):
+    """As for a command whose model is not in the cache; the Hub has no such model."""
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.setenv("HF_TOKEN", "hf_canary0123456789")
+    absent = ModelCard("Absent", "local", "ada/absent", revision="0" * 40)
+    process_pool = ProcessPool(1)
+    with ModelHub({}) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        try:
+            with pytest.raises(ModelError, match="can.t be loaded"):
+                process_pool.load(absent)
+        finally:
+            process_pool.close()
+    assert hub.asked and not [asked for asked in hub.asked if "authorization" in asked.headers]
+
+
+@pytest.mark.parametrize("last", ["", '{"id": 3, "conver', "3", '{"stop": []}'])
+def test_the_end_of_what_is_read_ends_the_process(inside, monkeypatch, last):
+    ended: list[int] = []
+    lines = [json.dumps({"model": "x"}), json.dumps({"id": 2}), last]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines)))
+    monkeypatch.setattr(os, "_exit", ended.append)
+    with suppress(ValueError, TypeError):
+        inside._RequestLoop(print).listen()
+    assert ended == [0]
+
+
+def test_a_process_that_cannot_be_started_is_told(card, monkeypatch):
+    def refuse(_: str) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(local_process, "line_process", refuse)
+    process_pool = ProcessPool(1)
+    words = r"the model.s process can.t be started \(Resource temporarily unavailable\)"
+    with pytest.raises(ModelError, match=words):
+        process_pool.load(card)
+    with pytest.raises(ModelError, match=words) as caught:
+        asyncio.run(said(LocalVLM(card, process_pool), NONE, GREEDY))
+    assert caught.value.kind == "down"
+    process_pool.close()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from contextlib import aclosing
 import pytest
 from PIL import Image
 
+from arena.inference import openai_model
 from arena.inference.limits import cost, most_cost, most_usage
 from arena.inference.openai_model import MOST_CHARACTERS, ApiVLM, neutralise
 from arena.types import Generation, ModelCard, ModelError, Price, Secret, Turn, Usage
@@ -326,12 +327,66 @@ def test_what_came_after_a_lost_attempt_is_paid_beside_it():
     )
 
 
+BEGUN = {
+    "words": {"choices": [{"delta": {"content": TEXT}}]},
+    "thinking": {"choices": [{"delta": {"reasoning_content": "I see two boats. " * 20}}]},
+    "a refusal": {"choices": [{"delta": {"refusal": "I will not say."}}]},
+    "a count": {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 50}},
+}
+BROKEN = {
+    "an error": '{"error": {"message": "it broke"}}',
+    "an event that is none": "{",
+    "a field": '{"error": {"code": 400, "message": "Unsupported parameter: max_tokens"}}',
+    "loading": '{"error": {"message": "Loading model"}}',
+}
+
+
+@pytest.mark.parametrize("begun", BEGUN)
+@pytest.mark.parametrize("broken", BROKEN)
+def test_an_attempt_in_which_the_model_wrote_anything_is_the_last(begun, broken):
+    """A repetition would say and think it twice, and cost a second completion, which nobody has reserved."""
+    with serve() as server:
+        server.answers = [streamed(json.dumps(BEGUN[begun]), BROKEN[broken])]
+        said = ask(card(server))
+    assert said.error is not None and server.counts.calls == 1
+    (usage,) = said.usage
+    assert usage.completion > 0
+
+
 @pytest.mark.parametrize(("status", "sent"), [(504, True), (524, True), (502, False), (503, False)])
 def test_a_proxy_that_waited_in_vain_had_sent_the_call_on(status, sent):
     with serve() as server:
-        server.answers = [f"HTTP/1.1 {status} Said\r\nContent-Length: 0\r\n\r\n".encode()]
+        server.answers = [with_status(status)]
         said = ask(which := card(server))
     assert said.text == TEXT and said.usage[:-1] == [prompt_of(which)] * sent
+
+
+def with_status(status: int, body: str = "") -> bytes:
+    """Return a whole HTTP answer that is no stream."""
+    return f"HTTP/1.1 {status} Said\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+
+
+LOADING = '{"error": {"message": "Loading model"}}'
+FIELD = '{"error": {"message": "Unsupported parameter: stream_options", "code": 400}}'
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        with_status(504, LOADING),
+        with_status(524, LOADING),
+        streamed(LOADING),
+        streamed(FIELD),
+    ],
+)
+def test_a_model_that_is_being_loaded_or_does_not_take_a_field_has_read_nothing(look, monkeypatch):
+    """Such a try is no further attempt, so that there may be more of them than prompts are reserved."""
+    monkeypatch.setattr("arena.inference.trouble._LOADING_SECONDS", 0.01)
+    monkeypatch.setattr(openai_model, "_LOADING_PAUSE", 0.0)
+    with serve() as server:
+        server.answers = [look] * (5 if LOADING.encode() in look else 1)
+        said = ask(card(server))
+    assert said.text == TEXT and said.error is None and len(said.usage) == 1
 
 
 def test_a_call_that_is_stopped_while_it_is_sent_costs_nothing():
@@ -454,6 +509,15 @@ def test_fields_that_a_server_refuses_are_asked_for_in_another_way(refused):
     )
     is_counted = said.usage == [Usage(10, 13, 10 * 2 + 13 * 8)]
     assert is_counted == ("stream_options" not in refused) and said.usage[0].cost > 0
+
+
+def test_a_conversation_that_is_too_long_is_sent_once():
+    """vLLM names the limit of tokens in the sentence; the field is not refused."""
+    message = "max_tokens is too large: 64. This model has a maximum context length of 8 tokens"
+    with serve() as server:
+        server.answers = [with_status(400, json.dumps({"error": {"message": message}}))]
+        said = ask(card(server))
+    assert said.error is not None and said.error.kind == "too big" and server.counts.calls == 1
 
 
 def test_a_stream_that_is_closed_stops_the_server():

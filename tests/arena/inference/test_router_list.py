@@ -32,19 +32,22 @@ def reason(routed: RouterList, model: str) -> str:
     return str(caught.value)
 
 
-def test_the_cheapest_live_provider_names_the_price():
+def test_the_price_is_that_of_the_live_provider_that_the_router_chooses():
+    """Unless the card names it or asks for the cheapest, it may be any, and budgets count on the dearest."""
     with RouterServer() as router:
         router.list = [
             listed(
                 "org/one",
                 offer("dear", input=1, output=3),
+                offer("slow", input=2, output=2),
                 offer("gone", "error", input=0.01, output=0.01),
                 offer("cheap", input=0.2, output=0.8),
             )
         ]
         routed = read(router)
         assert routed.price(router_card("org/one:cheapest")) == Price(0.2, 0.8)
-        assert routed.price(router_card("org/one")) == Price(0.2, 0.8)
+        for any_provider in ("org/one", "org/one:fastest", "org/one:preferred"):
+            assert routed.price(router_card(any_provider)) == Price(2.0, 3.0)
         assert routed.price(router_card("org/one:dear")) == Price(1.0, 3.0)
         assert reason(routed, "org/one:gone") == "no provider of org/one is live"
         assert router.counts.keys == set(), "nothing was asked"

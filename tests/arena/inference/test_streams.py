@@ -317,6 +317,7 @@ LOADING = (
 @pytest.mark.parametrize(("body", "status"), LOADING)
 def test_a_server_that_loads_its_model_is_waited_for(body, status, monkeypatch):
     monkeypatch.setattr("arena.inference.trouble._LOADING_SECONDS", 0.01)
+    monkeypatch.setattr(openai_model, "_LOADING_PAUSE", 0.0)
     loads = http(json.dumps(body).encode(), kind="application/json", status=status)
     heard = hear(*[loads] * 6, text=ANSWER)
     assert (heard.error, heard.text, heard.loadings) == (None, ANSWER, 6)
@@ -325,10 +326,19 @@ def test_a_server_that_loads_its_model_is_waited_for(body, status, monkeypatch):
 def test_loading_is_waited_for_so_long_and_then_told(monkeypatch):
     monkeypatch.setattr(openai_model, "LOADING_SECONDS", 0.2)
     monkeypatch.setattr("arena.inference.trouble._LOADING_SECONDS", 0.01)
+    monkeypatch.setattr(openai_model, "_LOADING_PAUSE", 0.0)
     loads = http(b'{"error": {"message": "Loading model"}}', kind="application/json", status=503)
     heard = hear(*[loads] * 10_000)
     assert heard.error and heard.error.kind == "down"
     assert "still loading after 0.2 seconds" in heard.why and "'Loading model'" in heard.why
+
+
+def test_a_server_that_asks_to_be_looked_at_all_the_time_is_looked_at_now_and_then(monkeypatch):
+    monkeypatch.setattr(openai_model, "LOADING_SECONDS", 0.5)
+    monkeypatch.setattr(openai_model, "_LOADING_PAUSE", 0.2)
+    loads = http(b'{"error": "Loading model"}', kind="application/json", status=503)
+    hurried = loads.replace(b"\r\n", b"\r\nRetry-After-Ms: 1\r\n", 1)
+    assert hear(*[hurried] * 10_000).loadings <= 3
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -237,23 +238,25 @@ def test_damaged_bytes_are_thrown_away_and_not_fetched_again_at_once(place, monk
     assert ended(downloads).standing(ONE).state == "ready"
 
 
-def test_a_model_that_cannot_be_loaded_is_not_ready(place):
+@pytest.mark.parametrize("of", [ONE, replace(ONE, revision=None)], ids=["hub", "folder"])
+def test_a_model_that_cannot_be_loaded_is_not_ready(place, of):
     def refuse(_: ModelCard) -> None:
         raise ModelError("down", "the model's processor needs torchvision: pip install torchvision")
 
-    downloads = ended(Downloads([ONE], refuse))
-    assert trouble(downloads) == (
+    downloads = ended(Downloads([of], refuse))
+    assert trouble(downloads, of) == (
         "failed",
         "the model's processor needs torchvision: pip install torchvision",
     )
 
 
-def test_a_process_that_cannot_be_started_is_told(place):
-    def refuse(_: ModelCard) -> None:
-        raise BlockingIOError(11, "Resource temporarily unavailable")
-
-    kind, text = trouble(ended(Downloads([ONE], refuse)))
-    assert kind == "failed" and "can't be started (Resource temporarily unavailable)" in text
+def test_a_model_in_a_folder_is_loaded_and_the_hub_asked_for_nothing(place):
+    here = ModelCard("Here", "local", str(place.cache.parent / "one"))
+    loaded: list[ModelCard] = []
+    downloads = Downloads([here], loaded.append)
+    assert downloads.standing(here).state == "absent" and weights_folder(here) == Path(here.model)
+    assert ended(downloads).standing(here).state == "ready" and loaded == [here]
+    assert downloads.progress.total == 0 and not place.hub.asked
 
 
 def test_a_file_that_is_larger_than_listed_is_stopped(place):

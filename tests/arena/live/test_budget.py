@@ -26,13 +26,15 @@ PROMPT = most_usage(ModelCard("any", "api", "any", ""), [TURN], Generation(max_t
 
 
 @contextmanager
-def serving(folder: Path, **environ: str) -> Iterator[tuple[AppServer, OpenAIServer]]:
+def serving(
+    folder: Path, price: Price = PRICE, **environ: str
+) -> Iterator[tuple[AppServer, OpenAIServer]]:
     """Serve an app whose two models say nothing for a minute."""
     with OpenAIServer(
         says({"one": "Red.", "two": "Red."}), models=("one", "two"), latency=60.0
     ) as server:
-        price = {"prompt_price": PRICE.prompt, "completion_price": PRICE.completion}
-        tables = [card(f"Model {name}", name, server, **price) for name in server.models]
+        prices = {"prompt_price": price.prompt, "completion_price": price.completion}
+        tables = [card(f"Model {name}", name, server, **prices) for name in server.models]
         app = AppServer(folder / "data", MODELS=catalogue(folder, *tables), **environ)
         yield app, server
         app.stop()
@@ -90,6 +92,20 @@ def test_where_people_can_log_in_guests_are_lent_no_model_that_costs(tmp_path):
 
         asyncio.run(run())
         assert server.counts.calls == 0
+
+
+def test_where_people_can_log_in_guests_are_lent_models_whose_price_is_nothing(tmp_path):
+    login = {"OAUTH_CLIENT_ID": "us", "OAUTH_CLIENT_SECRET": "a secret of ours"}
+    with serving(tmp_path, Price(0.0, 0.0), **login) as (app, server):
+
+        async def run() -> None:
+            async with Visitor(app.address) as visitor:
+                battle = await visitor.begin(QUESTION)
+                await sent(server, 2)
+                await visitor.post(f"/live/battles/{battle}/stop")
+
+        asyncio.run(run())
+        assert spent(app) == (0, 0)
 
 
 def test_battles_of_a_guest_are_charged_to_the_network_too(silent):

@@ -11,12 +11,15 @@ from pathlib import Path
 import psutil
 import pytest
 from PIL import Image
-from sqlalchemy import select, true
+from sqlalchemy import select, true, update
 
-from arena.battles.quotas import LimitError, NetworkDays
+from arena.battles.quotas import LIMITS, LimitError, NetworkDays, Quotas
 from arena.battles.store import BattleStore
+from arena.battles.voters import Voters
+from arena.budget import HOLD, LIVE, LOST_AGE, Budget, Ceilings
 from arena.database import Database, now
 from arena.io.images import MAX_BYTES, PictureError
+from arena.live.credits import Credits
 from arena.live.images import (
     KEPT_FOR,
     MOST_OF_NETWORK,
@@ -27,6 +30,7 @@ from arena.live.images import (
     OwnImages,
 )
 from arena.live.store import LiveStore, Opening
+from arena.live.tidying import Tidier
 from tests.support.disks import files_end_at
 from tests.support.live_visitor import picture
 
@@ -170,6 +174,29 @@ def test_what_is_a_day_old_goes(images, voter, database):
     ]
     with database.read() as connection:
         assert len(connection.execute(select(OWN_IMAGE)).all()) == 3, "the rows tell what was there"
+
+
+def test_a_file_that_cannot_be_deleted_keeps_nothing_else_from_being_tidied_up(
+    images, voter, database, caplog
+):
+    stuck, other = (receive(images, voter, picture()).token for _ in range(2))
+    path = images.path(voter, stuck)
+    assert path is not None
+    path.unlink()
+    path.mkdir()
+    ceilings = Ceilings(10**9, 10**9, 10**9)
+    Budget(database, ceilings, LIVE).reserve("battle", "1", 700)
+    with database.write() as connection:
+        connection.execute(update(OWN_IMAGE).values(arrived_at=now() - 2 * KEPT_FOR))
+        connection.execute(update(HOLD).values(since=now() - 2 * LOST_AGE))
+    budget = Budget(database, ceilings, LIVE)
+    tidier = Tidier(images, budget, Quotas(database, LIMITS), Credits(), Voters(database))
+    tidier.tidy()
+    assert "own images were not tidied up" in caplog.text
+    assert images.path(voter, other) is None and len(list(images._folder.iterdir())) == 1
+    assert budget.total().spent == 700
+    path.rmdir()
+    assert images.sweep(now()) == 1, "its row was not marked"
 
 
 class Ending(Database):

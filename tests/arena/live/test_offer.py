@@ -1,14 +1,22 @@
 """What a visitor can begin, by where the models stand, and in which words."""
 
+import asyncio
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+from arena.context import ArenaContext
+from arena.inference import local_process
 from arena.inference.weights import Downloads, Progress, WeightsError, WeightsStanding
+from arena.items.ingest import Ingest
 from arena.live.models import LiveModels
 from arena.live.offer import Offer, offer_of
+from arena.settings import Settings
 from arena.types import ModelCard
 from arena.web.live_view import offer_html
+from tests.support.live_visitor import catalogue, table
 from tests.support.scripted_vlm import two_models
 
 ABSENT = WeightsStanding("absent")
@@ -72,6 +80,51 @@ def test_a_model_that_is_not_ready_is_in_no_battle():
     live = models(READY, LOADING)
     assert [vlm.card.name for vlm in live.usable] == ["one"]
     assert [vlm.card.name for vlm in live.vlms] == ["one", "two"]
+
+
+def test_a_retired_model_is_in_no_battle_and_the_operator_reads_it(tmp_path):
+    context = context_of(tmp_path, *map(api_table, ("one", "two", "three")))
+    live = context.live_models
+    assert offered(live).state == "ready" and live.problems == ()
+    ingest = Ingest(context.database)
+    ingest.rename("two", "The second")
+    ingest.retire("two")
+    assert [vlm.card.name for vlm in live.usable] == ["one", "three"]
+    ingest.retire("one")
+    assert [vlm.card.name for vlm in live.usable] == ["three"] and offered(live).state == "one"
+    assert live.problems == ("Retired: one, two.",)
+    context.database.close()
+
+
+def test_a_model_in_a_folder_is_in_no_battle_before_it_is_loaded(tmp_path, monkeypatch):
+    start = local_process.line_process
+    monkeypatch.setattr(
+        local_process, "line_process", lambda _: start("tests.support.stand_in_model")
+    )
+    (tmp_path / "config.json").write_text("{}")
+    here = table({"name": "here", "kind": "local", "folder": str(tmp_path), "live": True})
+    context = context_of(tmp_path, here, api_table("far"))
+    live = context.live_models
+    assert [vlm.card.name for vlm in live.usable] == ["far"]
+    live.try_again()
+    end = time.monotonic() + 20
+    while live.load_progress is not None and time.monotonic() < end:
+        time.sleep(0.01)
+    assert [vlm.card.name for vlm in live.usable] == ["here", "far"] and live.problems == ()
+    asyncio.run(context.models.aclose())
+    context.database.close()
+
+
+def api_table(name: str) -> str:
+    """Return a catalogue's table of a model that is never asked."""
+    address = "http://127.0.0.1:9/v1"
+    return table({"name": name, "kind": "api", "model": name, "address": address, "live": True})
+
+
+def context_of(folder: Path, *tables: str) -> ArenaContext:
+    """Return the services of a server with these models, which does not run."""
+    environ = {"DATA_DIR": str(folder / "data"), "MODELS": catalogue(folder, *tables)}
+    return ArenaContext(Settings.from_env({**environ, "DEMO_BANK": "off"}))
 
 
 def test_the_operator_reads_why():

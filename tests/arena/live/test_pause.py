@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Callable, Iterator
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, update
 
 from arena.admin.moderation import hide
-from arena.database import Database
-from arena.items.store import ItemBank
+from arena.database import Database, bump_counter
+from arena.items.store import BANK_VERSION, SOURCE, ItemBank
 from arena.live.pause import PAUSED, pause, resume
 from tests.support.live_pages import LiveApp, live_app
 from tests.support.live_visitor import Visitor, picture
@@ -65,5 +65,24 @@ def test_a_hidden_item_is_no_longer_taken_nor_asked_about(live):
                 f"{battle}/questions", {"text": "And now?"}
             )
             await visitor.post(f"{battle}/choose", {"value": "a"})
+
+    asyncio.run(run())
+
+
+def test_an_item_that_is_not_in_the_draw_is_not_taken(live):
+    """Such as an attention test, whose votes no board counts."""
+
+    def become_checks(connection: Connection) -> None:
+        connection.execute(update(SOURCE).values(kind="check"))
+        bump_counter(connection, BANK_VERSION)
+
+    async def run() -> None:
+        async with Visitor(live.app.address) as visitor:
+            item = (await visitor.client.get("/live/item")).json()["item"]
+            change(live, become_checks)
+            await asyncio.sleep(ItemBank.CHECK_SECONDS + 0.1)
+            assert "This item isn't here" in await visitor.refused("/live/battles", {"item": item})
+            answer = await visitor.client.get("/live/item")
+            assert answer.status_code == 400 and "There's no item with pictures" in answer.text
 
     asyncio.run(run())

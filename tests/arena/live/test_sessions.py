@@ -7,6 +7,8 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
@@ -16,10 +18,14 @@ import pytest
 from scipy.stats import ks_2samp
 
 from arena.admin.erasure import Erasure
+from arena.context import ArenaContext
 from arena.database import Database
 from arena.live.images import OwnImages
 from arena.live.queue import DISCONNECT_SECONDS
+from arena.live.sessions import MOST_TEXT
 from arena.live.streaming import ENOUGH_WORDS
+from arena.settings import Settings
+from arena.types import Item
 from tests.support.blindness import told
 from tests.support.live_visitor import Visitor, card, catalogue, picture, says, table
 from tests.support.openai_server import Body, Faults, OpenAIServer
@@ -414,6 +420,8 @@ def test_images_go_with_the_names_unless_they_may_be_kept(pair):
                 assert files(app) == before + 2
                 await visitor.post(f"{path}/names")
                 assert files(app) == before + left
+                said = await visitor.refused(f"{path}/questions", {"text": "And its corners?"})
+                assert said.startswith("You've already chosen.")
             image = await visitor.upload(picture())
             await visitor.post(f"/live/images/{image}/discard")
             assert files(app) == before + 2
@@ -487,6 +495,60 @@ def test_an_item_of_the_bank_is_answered_live(pair):
     sent = pair.server.counts.bodies[-1]["messages"]
     assert [turn["role"] for turn in sent] == ["user", "assistant", "user"]
     assert any(part["type"] == "image_url" for part in sent[0]["content"])
+
+
+def test_an_item_is_drawn_if_two_models_can_be_asked_about_it(tmp_path):
+    address = "http://127.0.0.1:9/v1"
+    tables = [
+        table(
+            {
+                "name": name,
+                "kind": "api",
+                "model": name,
+                "address": address,
+                "images": images,
+                "live": True,
+            }
+        )
+        for name, images in (("one", 1), ("two", 2), ("three", 3))
+    ]
+    environ = {"DATA_DIR": str(tmp_path / "data"), "MODELS": catalogue(tmp_path, *tables)}
+    context = ArenaContext(Settings.from_env(environ))
+    (item, *_) = context.items.bank().items.values()
+
+    def about(images: int, instruction: str = "What is it?") -> Item:
+        return replace(item, instruction=instruction, images=item.images[:1] * images)
+
+    good = [about(1), about(2), about(1, "x" * MOST_TEXT)]
+    bad = [about(0), about(3), about(1, "x" * (MOST_TEXT + 1)), about(1, "a\x07b"), about(1, " ")]
+    bad += [about(1, "看" * MOST_TEXT)]
+    draw = partial(context.live_sessions.draw_item, context.voters.voter("a visitor"))
+    assert [draw([one]) for one in bad] == [None] * len(bad) and draw(bad) is None
+    drawn = [draw([*bad, *good]) for _ in range(100)]
+    assert {id(one) for one in drawn} == {id(one) for one in good}
+    context.database.close()
+
+
+def test_an_item_that_the_models_cannot_take_is_refused_in_its_own_words(tmp_path):
+    """A visitor cannot remove its pictures, or shorten its instruction."""
+    several = """SELECT item.key FROM item JOIN image ON image.item_id = item.id
+        GROUP BY item.id HAVING count(*) > 1"""
+
+    async def run(app: AppServer) -> None:
+        async with Visitor(app.address) as visitor:
+            keys = [key for (key,) in rows(app, several)]
+            assert keys
+            for key in keys:
+                said = await visitor.refused("/live/battles", {"item": key})
+                assert said == "No two models here can take this item. Choose another."
+
+    with OpenAIServer(plain, models=("one", "two")) as server:
+        tables = [card(name, name, server, images=1) for name in server.models]
+        app = AppServer(tmp_path / "data", MODELS=catalogue(tmp_path, *tables), LIVE_SOON="yes")
+        try:
+            asyncio.run(run(app))
+        finally:
+            app.stop()
 
 
 def test_an_empty_budget_closes_with_a_clear_message(tmp_path):
@@ -571,6 +633,42 @@ def test_stop_keeps_what_is_shown_and_a_new_battle_stops_the_old_one(talkers):
         await no_calls(talkers.server, 60)
 
     asyncio.run(run())
+
+
+def opened_stream(text: str, end: str = "") -> bytes:
+    """Return an HTTP answer that says a text, and then goes on with `end`, or with nothing."""
+    event = json.dumps({"choices": [{"delta": {"content": text}}]})
+    parts = [f"data: {event}\n\n", end]
+    chunks = "".join(f"{len(part.encode()):x}\r\n{part}\r\n" for part in parts if part)
+    head = "HTTP/1.1 200 Said\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked"
+    return f"{head}\r\n\r\n{chunks}".encode()
+
+
+def test_a_side_that_shows_thinking_alone_is_not_chosen_from_nor_rated(pair):
+    """The prompt opened it, so that it stands in the text until its end has come."""
+    before = rows(pair.app, RANKED)
+    long = "word " * ENOUGH_WORDS
+    end = 'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+    answers = [opened_stream(long, end), opened_stream(f"{long}\n</think>\n")]
+
+    async def run() -> str:
+        async with Visitor(pair.app.address) as visitor:
+            path = f"/live/battles/{await visitor.begin()}"
+            await visitor.watch(path)
+            pair.server.answers = answers
+            await visitor.post(f"{path}/questions", {"text": "Are you sure?"})
+            async with visitor.watching(path) as messages:
+                async for message in messages:
+                    if message["kind"] == "words" and "</think>" in json.dumps(message):
+                        assert "choose" not in message
+                        break
+                chosen = await visitor.refused(f"{path}/choose", {"value": "a"})
+                assert "aren't finished yet" in chosen
+                await visitor.post(f"{path}/stop")
+            return (await visitor.post(f"{path}/choose", {"value": "a"}))["parts"]["status"]
+
+    assert "count in the ranking" in asyncio.run(run())
+    assert rows(pair.app, RANKED) == before
 
 
 def test_of_many_battles_begun_at_once_one_goes_on(talkers):

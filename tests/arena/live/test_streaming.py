@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
-from arena.live.streaming import ENOUGH_WORDS, SideBySide, WordBuffer, sides
-from arena.types import SIDES, ModelError
+from arena.live.streaming import ENOUGH_WORDS, SideBySide, SideText, WordBuffer, sides
+from arena.types import SIDES, ModelError, Usage
 from tests.support.scripted_vlm import ScriptedVLM
 from tests.support.virtual_time import now, run
 
@@ -192,6 +192,13 @@ def test_both_begin_together_after_a_delay_however_soon_their_words_are_there():
     first, a, b = watched.frames[0]
     assert first >= 0.4
     assert a == b > 5
+
+
+def test_a_lost_attempt_is_in_the_cost_of_its_side():
+    side_text = SideText(ScriptedVLM("one"))
+    side_text.note(Usage(10, 0, 20))
+    side_text.note(Usage(10, 13, 124, cut=True))
+    assert (side_text.tokens, side_text.cost, side_text.is_cut) == (13, 144, True)
 
 
 def test_an_answer_that_fails_before_its_words_are_shown_is_replaced_once():

@@ -29,6 +29,7 @@ from arena.fraud.eligibility import choose_first_official, official_board
 from arena.fraud.flags import voter_marks
 from arena.imports.importer import ImportRequest, VoteImporter
 from arena.items.store import ANSWER, SOURCE, ItemBank
+from arena.live.exported_votes import AnswerMarks, exported_marks
 from arena.live.images import OwnImages
 from arena.live.pause import paused_since
 from arena.ratings.settled import Look
@@ -535,7 +536,11 @@ def test_live_votes_come_back_and_what_was_said_does_not_leave(database, another
     with fresh.read() as connection:
         assert connection.scalars(select(BATTLE.c.id).where(HAS_CHOICE)).all() == [battle]
         assert connection.scalars(select(TURN.c.answer_a)).all() == [""]
+        marks = exported_marks(connection).live[battle]
     assert VoteTable(fresh).pair_votes(live=True) == {(1, 2): 1}
+    assert marks.a == marks.b == AnswerMarks(None, cut=False), (
+        "how much it thought left with its words"
+    )
 
 
 def test_own_images_and_imported_votes_are_not_copied(database, tmp_path):

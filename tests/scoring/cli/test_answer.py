@@ -198,6 +198,7 @@ def test_failures_are_reported_and_asked_again_by_the_same_command(place, capsys
         assert (
             f"{failed} questions got no answer" in first.err and "same command again" in first.err
         )
+        assert "Later questions" not in first.err
         while arena.__main__.main(["answer", "--model", "Model X"]) == 2:
             assert server.counts.calls < 60
     assert len(bank_answers(place, "Model X")) == 20
@@ -225,6 +226,7 @@ def test_where_one_fails_after_the_other_no_more_is_asked(place, capsys, fault, 
         assert arena.__main__.main(["answer", "--model", "Model X"]) == 2
     said = capsys.readouterr()
     assert "Stopped" in said.err and server.counts.calls <= most + 2
+    assert "Later questions weren't asked." in said.err
 
 
 def test_what_breaks_in_the_midst_of_a_run_is_raised_as_it_is(place):
