@@ -82,7 +82,10 @@ SECRET_KEY = Table(
     Column("name", Text, primary_key=True),
     Column("key", Text, nullable=False),
 )
-"""Random keys of this database, by purpose; no copy and no export has them."""
+"""Random keys of this database, by purpose; no copy on the Hub and no export has them."""
+COPY_KEY = "copy"
+"""Name of the key by which the copy on the Hub knows this database. `back_up` leaves it out of a copied file, which
+becomes another database as soon as both are used."""
 SCHEMA = Table(
     "schema_version",
     METADATA,
@@ -329,6 +332,8 @@ def back_up(url: str, copy: Path) -> None:
         try:
             with closing(sqlite3.connect(file, isolation_level=None)) as connection:
                 connection.execute("VACUUM INTO ?", (str(unfinished),))
+            with closing(sqlite3.connect(unfinished)) as connection, connection:
+                connection.execute("DELETE FROM secret_key WHERE name = ?", (COPY_KEY,))
             with unfinished.open("rb+") as written:
                 os.fsync(written.fileno())
             unfinished.replace(copy)

@@ -149,9 +149,19 @@ class ChangeLog:
         """Starts recording changes. All rows of a table that was never recorded count as changed."""
         with self._database.write() as connection:
             for table in self._install_triggers(connection):
-                connection.execute(
-                    text(f"INSERT INTO outbox (name, key) {_all_keys_query(table, connection)}")
-                )
+                _note_all_rows(connection, table)
+
+    def start_anew(self) -> None:
+        """Counts all rows as changed, for a backup that has none of them yet."""
+        with self._database.write() as connection:
+            connection.execute(delete(OUTBOX))
+            for table in self._tables.values():
+                _note_all_rows(connection, table)
+
+    def last_number(self) -> int:
+        """Returns the number of the latest batch."""
+        with self._database.read() as connection:
+            return counter(connection, _COPIES)
 
     def count_waiting(self) -> int:
         """Returns the number of changes that are not acknowledged yet."""
@@ -371,12 +381,13 @@ def _key_columns(table: Table, row: str) -> str:
     return ", ".join(f'{row}."{column.name}"' for column in table.primary_key)
 
 
-def _all_keys_query(table: Table, connection: Connection) -> str:
-    """Returns a SELECT of the change log's rows for all rows of a table."""
+def _note_all_rows(connection: Connection, table: Table) -> None:
+    """Counts all rows of a table as changed."""
     columns = _key_columns(table, f'"{table.name}"')
     is_sqlite = connection.dialect.name == "sqlite"
     array = f"json_array({columns})" if is_sqlite else f"json_build_array({columns})::text"
-    return f"SELECT '{table.name}', {array} FROM \"{table.name}\""
+    rows = f"SELECT '{table.name}', {array} FROM \"{table.name}\""
+    connection.execute(text(f"INSERT INTO outbox (name, key) {rows}"))
 
 
 def _sqlite_triggers(table: Table) -> list[str]:

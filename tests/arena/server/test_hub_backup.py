@@ -3,7 +3,10 @@
 import hashlib
 import json
 import random
+import shutil
+import tempfile
 import time
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import permutations
@@ -23,7 +26,7 @@ from arena.battles.tables import BATTLE, HAS_CHOICE, SEAT, TURN, VOTER
 from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET, Budget
-from arena.database import DIGEST, Database
+from arena.database import DIGEST, Database, back_up
 from arena.formats.registry import read
 from arena.fraud.eligibility import choose_first_official, official_board
 from arena.fraud.flags import voter_marks
@@ -104,6 +107,69 @@ def test_a_copy_belongs_to_the_last_database_that_began_with_it(database, anothe
     third = backup_of(another(), hub, tmp_path)
     assert third.restore()
     assert rows(third._database) == rows(new._database) != rows(database)
+
+
+def test_a_new_dataset_gets_what_was_copied_to_another_one(database, another, tmp_path):
+    """As if MIRROR had been changed: what is copied elsewhere is no change any more."""
+    rng = random.Random(18)
+    use(bank(database), 2, 3, rng)
+    copy_all(backup_of(database, FolderHub(), tmp_path))
+    use(database, 1, 1, rng)
+    hub = FolderHub()
+    copy_all(backup_of(database, hub, tmp_path))
+    fresh = another()
+    assert backup_of(fresh, hub, tmp_path).restore()
+    assert rows(fresh) == rows(database)
+
+
+@pytest.mark.parametrize("fold", [2, FOLD])
+def test_an_older_backup_that_was_put_back_leaves_the_newer_copy_alone(
+    another, tmp_path, monkeypatch, fold
+):
+    """As pg_dump makes it, with the key by which the copy knows the database."""
+    monkeypatch.setattr(hub_backup, "FOLD", fold)
+    hub, rng = FolderHub(), random.Random(19)
+    database = bank(another())
+    newer = backup_of(database, hub, tmp_path)
+    copy_all(newer)
+    database.empty_log()
+    file = shutil.copy(str(database.url.database), tmp_path / "older.db")
+    for _ in range(4):
+        use(database, 1, 2, rng)
+        newer._commit_waiting()
+        newer._fold()
+    assert any("folded-" in path for path in hub.files) == (fold == 2)
+    with closing(Database(f"sqlite:///{file}")) as older:
+        use(older, 2, 2, rng)
+        backup = backup_of(older, hub, tmp_path)
+        backup._commit_waiting()
+        assert "MIRROR is newer than this database" in backup.state().problem
+        moved = FolderHub()
+        copy_all(backup_of(older, moved, tmp_path))
+        for source, kept in ((hub, database), (moved, older)):
+            fresh = another()
+            assert backup_of(fresh, source, tmp_path).restore()
+            assert rows(fresh) == rows(kept)
+
+
+def test_a_copied_file_is_another_database_to_the_dataset(another, tmp_path):
+    """It may be opened on a second machine, where it has the numbers of the first."""
+    hub, rng = FolderHub(), random.Random(20)
+    database = bank(another())
+    backup = backup_of(database, hub, tmp_path)
+    copy_all(backup)
+    back_up(str(database.url), tmp_path / "copy.db")
+    with closing(Database(f"sqlite:///{tmp_path / 'copy.db'}")) as trial:
+        use(trial, 1, 2, rng)
+        second = backup_of(trial, hub, tmp_path)
+        second._commit_waiting()
+        assert "another server with its own database writes" in second.state().problem
+    use(database, 1, 2, rng)
+    copy_all(backup)
+    assert backup.state().problem == ""
+    fresh = another()
+    assert backup_of(fresh, hub, tmp_path).restore()
+    assert rows(fresh) == rows(database)
 
 
 def test_rows_that_were_there_before_the_backup_are_copied_once(database, tmp_path):
