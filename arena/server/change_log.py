@@ -126,6 +126,8 @@ class BackupContents:
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
     """Rows by table, as JSON values."""
     pictures: frozenset[str]
+    voter_keys: Mapping[str, Sequence[Sequence[Any]]]
+    """Keys of rows by table, for tables with a voter in the key."""
 
 
 class _Change(NamedTuple):
@@ -236,7 +238,12 @@ class ChangeLog:
         current = grouped((name, line["row"]) for (name, _), line in lines.items() if line["row"])
         rows = {name: current.get(name, []) for name in self._tables}
         pictures = (_pictures(name, row) for name in _PICTURE_TABLES for row in rows.get(name, ()))
-        return BackupContents(header["copy"], rows, frozenset().union(*pictures))
+        voter_keys = grouped(
+            (name, line["key"])
+            for (name, _), line in lines.items()
+            if line["row"] and _has_voter_key(self._tables[name])
+        )
+        return BackupContents(header["copy"], rows, frozenset().union(*pictures), voter_keys)
 
     def restore(self, copy: BackupContents) -> None:
         """Restores a backup into an empty database, all or nothing.
@@ -252,9 +259,19 @@ class ChangeLog:
                 _continue_ids(connection, table)
             # Only now, because the restored rows are in the backup already.
             self._install_triggers(connection)
+            self._note_renumbered(connection, copy)
             spend_reserved(connection)
             if copy.number:
                 connection.execute(insert(META).values(name=_COPIES, value=copy.number))
+
+    def _note_renumbered(self, connection: Connection, copy: BackupContents) -> None:
+        """Counts rows with a voter in their key as changed. Voters have new numbers after a restore, so the backup has
+        these rows under other keys, which later voters get.
+        """
+        for name, keys in copy.voter_keys.items():
+            _note_all_rows(connection, self._tables[name])
+            old_keys = [{"name": name, "key": json.dumps(key)} for key in keys]
+            connection.execute(insert(OUTBOX), old_keys)
 
     def _restore_voters(self, connection: Connection, copy: BackupContents) -> Mapping[str, int]:
         """Creates a voter for every key of the backup, as old as its first row. No cookie matches the voter's hash."""
@@ -391,22 +408,32 @@ def _note_all_rows(connection: Connection, table: Table) -> None:
 
 
 def _sqlite_triggers(table: Table) -> list[str]:
-    """Returns the statements that create a table's triggers."""
+    """Returns the statements that create a table's triggers. A row whose key changes is gone under its old one."""
+    old = f"json_array({_key_columns(table, 'OLD')})"
+    new = f"json_array({_key_columns(table, 'NEW')})"
+    note_old = f"INSERT INTO outbox (name, key) SELECT '{table.name}', {old}"
+    note_new = f"INSERT INTO outbox (name, key) SELECT '{table.name}', {new}"
+    notes = {
+        "INSERT": note_new,
+        "UPDATE": f"{note_new}; {note_old} WHERE {old} != {new}",
+        "DELETE": note_old,
+    }
     return [
-        f'CREATE TRIGGER "outbox_{table.name}_{event.lower()}" AFTER {event} ON "{table.name}" BEGIN '
-        f"INSERT INTO outbox (name, key) VALUES ('{table.name}', json_array({_key_columns(table, row)})); END"
-        for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD"))
+        f'CREATE TRIGGER "outbox_{table.name}_{event.lower()}" AFTER {event} ON "{table.name}" BEGIN {note}; END'
+        for event, note in notes.items()
     ]
 
 
 def _postgresql_triggers(table: Table) -> list[str]:
     """Returns the statements that create a table's trigger and its function."""
-    columns = _key_columns(table, "changed")
+    old = _key_columns(table, "OLD")
+    new = _key_columns(table, "NEW")
+    note = f"INSERT INTO outbox (name, key) SELECT '{table.name}', json_build_array"
     return [
-        f"CREATE FUNCTION outbox_{table.name}() RETURNS trigger LANGUAGE plpgsql AS $$ "
-        f'DECLARE changed "{table.name}"; BEGIN '
-        "IF TG_OP = 'DELETE' THEN changed = OLD; ELSE changed = NEW; END IF; "
-        f"INSERT INTO outbox (name, key) VALUES ('{table.name}', json_build_array({columns})::text); "
+        f"CREATE FUNCTION outbox_{table.name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        f"IF TG_OP != 'DELETE' THEN {note}({new})::text; END IF; "
+        f"IF TG_OP = 'DELETE' OR TG_OP = 'UPDATE' AND ROW({old}) != ROW({new}) "
+        f"THEN {note}({old})::text; END IF; "
         "RETURN NULL; END $$",
         f'CREATE TRIGGER "outbox_{table.name}" AFTER INSERT OR UPDATE OR DELETE ON "{table.name}" '
         f"FOR EACH ROW EXECUTE FUNCTION outbox_{table.name}()",
@@ -437,6 +464,11 @@ def _voter_columns(table: Table) -> frozenset[str]:
         for key in column.foreign_keys
         if key.column is VOTER.c.id
     )
+
+
+def _has_voter_key(table: Table) -> bool:
+    """Whether a voter is in a table's key."""
+    return not _voter_columns(table).isdisjoint(column.name for column in table.primary_key)
 
 
 def _times(table: Table, row: Mapping[str, Any]) -> list[datetime]:

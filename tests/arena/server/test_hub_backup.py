@@ -15,14 +15,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from huggingface_hub import constants
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, insert, select, update
 
 import app
 from arena.admin.actions import ACT, latest_actions, record_action
+from arena.admin.erasure import Erasure
 from arena.admin.service import AdminService
 from arena.battles.settlements import BoardRecord, extend_record, read_record
 from arena.battles.store import BattleStore
-from arena.battles.tables import BATTLE, HAS_CHOICE, SEAT, TURN, VOTER
+from arena.battles.tables import BATTLE, HAS_CHOICE, SEAT, TURN, VOTER, VOTER_NETWORK
 from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET, Budget
@@ -55,7 +56,7 @@ from arena.web.backup_status import backup_line
 from tests.support.backup import MODELS, Clock, FolderHub, backup_of, bank, copy_all, rows, use
 from tests.support.hub_server import HubServer
 from tests.support.judging_process import WIDE, Bench
-from tests.support.live_votes import SECRET, bring, live_vote
+from tests.support.live_votes import COOKIE, SECRET, bring, live_vote
 from tests.support.toy_campaigns import PROLIFIC, TASK, Toys
 from tests.support.toy_task import ToySpec
 from tests.support.visitors import Visitor
@@ -543,6 +544,44 @@ def test_a_deleted_row_stays_away(database, another, tmp_path):
     assert rows(fresh)["seat"] == []
     for batches in permutations(hub.batches()):
         assert ChangeLog(database).unpack(batches).rows["seat"] == []
+
+
+@pytest.mark.locks_or_dialect
+def test_what_a_forgotten_voter_had_does_not_come_back(database, another, tmp_path):
+    """Rows that have a voter in their key pass to another key."""
+    hub = FolderHub()
+    Visitor(bank(database), COOKIE).decide()
+    voters = Voters(database)
+    person = voters.log_in(Account("4711", "ann"), COOKIE, "login")
+    with database.write() as connection:
+        connection.execute(insert(VOTER_NETWORK).values(voter_id=person, network="home"))
+    backup = backup_of(database, hub, tmp_path)
+    copy_all(backup)
+    Erasure(database, OwnImages(database, tmp_path / "own")).forget(person, "ada")
+    copy_all(backup)
+    fresh = another()
+    assert backup_of(fresh, hub, tmp_path).restore()
+    for table in ("person", "adoption", "voter_network"):
+        assert len(rows(fresh)[table]) == len(rows(database)[table]) == 1, table
+
+
+def test_a_voter_who_gets_the_number_of_another_one_replaces_no_row(another, tmp_path):
+    """Voters have other numbers after a wipe."""
+    hub = FolderHub()
+    numbers = set()
+    for guests, name in ((3, "ann"), (2, "bob"), (1, "cem")):
+        server = another()
+        backup = backup_of(server, hub, tmp_path)
+        backup.restore()
+        for guest in range(guests):
+            Visitor(server, f"guest {guest} before {name}")
+        account = Account(f"number of {name}", name)
+        numbers.add(Voters(server).log_in(account, "", f"cookie of {name}"))
+        copy_all(backup)
+    assert len(numbers) == 1
+    fresh = another()
+    assert backup_of(fresh, hub, tmp_path).restore()
+    assert len(rows(fresh)["person"]) == 3
 
 
 def test_pictures_of_the_bank_come_back(database, another, tmp_path):
