@@ -173,10 +173,11 @@ class ChangeLog:
     def is_empty(self) -> bool:
         """Whether all copied tables are empty, as on a new disk."""
         with self._database.read() as connection:
-            for table in self._tables.values():
-                if connection.execute(select(table).limit(1)).first():
-                    return False
-        return True
+            return self._has_no_rows(connection)
+
+    def _has_no_rows(self, connection: Connection) -> bool:
+        tables = self._tables.values()
+        return not any(connection.execute(select(table).limit(1)).first() for table in tables)
 
     def batch(self, most: int, after: int = 0) -> Batch | None:
         """Returns up to `most` of the oldest changes after an id, with current values; None if there are none."""
@@ -246,11 +247,14 @@ class ChangeLog:
         return BackupContents(header["copy"], rows, frozenset().union(*pictures), voter_keys)
 
     def restore(self, copy: BackupContents) -> None:
-        """Restores a backup into an empty database, all or nothing.
+        """Restores a backup into an empty database, all or nothing. Does nothing if another server has restored it.
 
         Voters come back with their votes and without their cookies. Reserved money comes back as spent.
         """
         with self._database.write() as connection:
+            take_turn(connection, OUTBOX)
+            if not self._has_no_rows(connection):
+                return  # another server of this database was first
             voters = self._restore_voters(connection, copy)
             for name, table in self._tables.items():
                 rows = [_from_json(table, row, voters) for row in copy.rows[name]]
