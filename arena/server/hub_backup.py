@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeVar
 
 import httpx2
@@ -100,9 +101,12 @@ class HubDataset:
             return frozenset(self._api.list_repo_files(self._name, repo_type="dataset"))
 
     def read(self, path: str) -> bytes:
-        """Returns the content of a file. Raises HubError, which names it."""
-        download = partial(self._api.hf_hub_download, self._name, path, repo_type="dataset")
-        with _as_hub_errors(path):
+        """Returns the content of a file, which leaves nothing on this disk. Raises HubError, which names it."""
+        # Without a folder, the Hub's library would keep each file in HF_HOME.
+        with _as_hub_errors(path), TemporaryDirectory() as folder:
+            download = partial(
+                self._api.hf_hub_download, self._name, path, repo_type="dataset", local_dir=folder
+            )
             return retry(lambda: Path(download()).read_bytes(), self._sleep)
 
     def commit(

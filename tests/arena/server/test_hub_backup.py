@@ -792,6 +792,20 @@ def test_the_real_client_makes_a_private_dataset_commits_and_reads(database, ano
         hub.paths()
 
 
+def test_what_is_read_of_the_copy_leaves_no_file(database, another, tmp_path, monkeypatch):
+    """It has worker ids and user names of people who may be forgotten later."""
+    for folder in ("cache", "temporary"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    with HubServer() as server:
+        hub = HubDataset("ada/votes", Secret("hf_canary"), server.address, sleep=lambda _: None)
+        copy_all(backup_of(bank(database), hub, tmp_path))
+        assert backup_of(another(), hub, tmp_path).restore()
+    for folder in ("cache", "temporary"):
+        assert list((tmp_path / folder).rglob("*")) == [], folder
+
+
 def test_a_public_dataset_is_refused(tmp_path):
     with HubServer(private=False) as server, pytest.raises(HubError, match="is public"):
         HubDataset("ada/votes", Secret("hf_canary"), server.address).paths()
