@@ -285,7 +285,10 @@ class HubBackup:
 
     def _run(self) -> None:
         while not self._ending.wait(self._pause().total_seconds()):
-            self.step()
+            try:
+                self.step()
+            except Exception:  # or nothing would be copied until the next start
+                log.exception("the copy is late")
 
     def _pause(self) -> timedelta:
         """Returns the time until the next step, which comes no later than the next commit."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import permutations
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -428,6 +429,22 @@ def test_a_stop_does_not_wait_for_a_hub_that_is_down(database, tmp_path):
     backup.start()
     backup.stop()
     assert backup.change_log.count_waiting()
+
+
+def test_an_error_that_nobody_foresaw_does_not_end_the_copy(database, tmp_path, monkeypatch):
+    backup = backup_of(bank(database), FolderHub(), tmp_path)
+    later = Event()
+    steps = iter([ZeroDivisionError])
+
+    def step() -> None:
+        for error in steps:
+            raise error
+        later.set()
+
+    monkeypatch.setattr(backup, "step", step)
+    backup.start()
+    assert later.wait(10)
+    backup.stop()
 
 
 def test_whose_a_job_is_does_not_leave_and_it_comes_back_under_its_link(
