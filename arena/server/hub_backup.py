@@ -21,14 +21,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeVar
 
-import httpx2
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, DatasetInfo, HfApi
-from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
+from huggingface_hub.errors import RepositoryNotFoundError
 from sqlalchemy import Column, Integer, Table, Text, select, update
 
 from arena.database import COPY_KEY, METADATA, Database, DatabaseError, Moment, now
 from arena.server.change_log import Batch, ChangeLog, ChangeLogError, fold_files
 from arena.server.hub_requests import (
+    FAILURES,
     HubDownError,
     HubError,
     Sleep,
@@ -52,8 +52,6 @@ _MOST_TURNS_WAITED = 10
 """The most multiples of `EVERY` that the next commit waits if the Hub asks for it."""
 _START_WAITS = (4, 8, 16, 32)
 """Seconds between attempts to reach the Hub at start. Many hosts don't restart a server whose start failed."""
-_FAILURES = (HfHubHTTPError, httpx2.HTTPError, OSError, RuntimeError, ValueError, LookupError)
-"""Exceptions of the Hub's library, and HubError, which is an OSError."""
 _ROWS = "votes/"
 _FOLDED = re.compile(r"votes/folded-([0-9]+)/")
 _NUMBERED = re.compile(
@@ -452,7 +450,7 @@ def _as_hub_errors(path: str = "") -> Iterator[None]:
     """Turns the exceptions of the Hub's library into HubError, which names the path."""
     try:
         yield
-    except _FAILURES as error:
+    except FAILURES as error:
         raise _hub_error(error, path) from error
 
 
