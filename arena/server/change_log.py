@@ -1,8 +1,8 @@
 """Change log: the rows that changed since the last backup, read in batches and written back at a restore.
 
 Database triggers record each change in its own transaction, so that no module can forget to. Only the tables in COPIED
-are copied: own images, keys and judges' replies never leave this way. The backup identifies a voter by a random key
-that only this database holds: once the key is deleted, the votes are anonymous.
+are copied: own images, keys and judges' replies never leave this way. The backup identifies a voter by a random key,
+as the public export does: once the key is deleted, the votes are anonymous.
 """
 
 import json
