@@ -73,6 +73,20 @@ def chose(letter: str) -> Verification:
         ("D", None),
         ("A dog, I would guess", None),
         ("There is no picture.", None),
+        ("Option A is wrong, it's B", None),
+        ("It can't be option A. B", None),
+        ("A. No, the answer is B", None),
+        ("It can't be option A", None),
+        ("The wrong answer is A", None),
+        ("I would rule out option C", None),
+        ("Choice B isn't it", None),
+        ("C: no", None),
+        ("Option A does not fit", None),
+        ("Option B or A if it sleeps", None),
+        ("B. a cat", None),
+        ("B. Not a cat, I think", None),
+        ("I can't see the picture, so the answer is B.", "B"),
+        ("The answer is B. A dog wouldn't sleep. I never saw plan D.", "B"),
     ],
 )
 def test_a_models_letter_is_read_where_it_is_sure(reply, letter):
@@ -81,6 +95,17 @@ def test_a_models_letter_is_read_where_it_is_sure(reply, letter):
 
 def test_an_option_behind_its_letter_may_have_a_letter_itself():
     assert letter_in("B. Vitamin A.", ("Vitamin B", "Vitamin A")) == "B"
+
+
+def test_of_options_that_differ_in_case_alone_a_letter_tells():
+    options = ("Iphone", "iPhone", "a dog")
+    replies = ("iPhone", "B", "B. iPhone", "A. iphone", "a dog")
+    assert [letter_in(reply, options) for reply in replies] == [None, "B", "B", "A", "C"]
+
+
+def test_an_option_may_be_a_rejection():
+    assert letter_in("A. No.", ("no", "not yet")) == "A"
+    assert letter_in("B. Not yet", ("no", "not yet")) == "B"
 
 
 def test_no_letter_is_right_more_often():
