@@ -12,8 +12,10 @@ MOST_OPTIONS = 6
 MOST_OPTION = 300
 """The most characters of an option."""
 LETTERS = ascii_uppercase[:MOST_OPTIONS]
-EMPTY_CELLS = frozenset(("nan", "NaN", "NA", "<NA>", "N/A", "None", "null", "NULL"))
-"""Texts that readers of tables take for an empty cell."""
+EMPTY_CELLS = frozenset(
+    "nan NaN -nan -NaN NA <NA> N/A n/a #N/A #NA None null NULL 1.#IND -1.#IND 1.#QNAN -1.#QNAN".split()
+) | {"#N/A N/A"}
+"""Texts that readers of tables take for an empty cell: those of pandas, which VLMEvalKit reads with."""
 _COIN = random.SystemRandom()
 _READ_CHARACTERS = 2000
 """The first characters of a reply, which are read. The model was asked for a letter alone, so more is never needed."""

@@ -8,6 +8,7 @@ from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
+from pandas._libs.parsers import STR_NA_VALUES
 from PIL import Image
 
 from arena.authoring.board import due_checks, quality_rows
@@ -179,6 +180,7 @@ def test_a_question_goes_on_without_a_model_that_fails(database, tmp_path):
         ("3", ["4", "3"], "Two answers are the same: 3"),
         ("x", list("abcdef"), "has 7 answers. Keep 6 at most"),
         ("x", ["NA"], "read the answer NA as an empty cell"),
+        ("n/a", ["y"], "read the answer n/a as an empty cell"),
         ("x" * 301, ["y"], "has 301 characters"),
     ],
 )
@@ -191,6 +193,10 @@ def test_answers_that_make_no_question_are_told(project, right, wrong, told):
     with pytest.raises(DraftError, match="one picture, not 2"):
         two = [*offered, project.offer(ann, token, 2)]
         project.writing.instruction(ann, token, "Which?", two, "x", ["y"])
+
+
+def test_no_answer_is_what_pandas_takes_for_an_empty_cell():
+    assert STR_NA_VALUES - {""} == EMPTY_CELLS
 
 
 def test_a_question_that_tells_its_answer_is_warned_of_and_a_choice_of_two_words_is_not(project):
