@@ -13,7 +13,7 @@ from PIL import Image
 
 from arena.authoring.board import due_checks, quality_rows
 from arena.authoring.checks import DraftError
-from arena.authoring.choices import letter_in, shuffle_options
+from arena.authoring.choices import EMPTY_CELLS, letter_in, shuffle_options
 from arena.authoring.events import (
     BlindAnswer,
     Check,
@@ -175,6 +175,8 @@ def test_a_question_goes_on_without_a_model_that_fails(database, tmp_path):
     "right, wrong, told",
     [
         (" ", ["x"], "The right answer is empty"),
+        ("\u200b\u2800", ["x"], "The right answer is empty"),
+        ("x", ["\u3164"], "The wrong answer is empty"),
         ("x", ["", " "], "has no wrong answer"),
         ("x", ["y", " x. "], "Two answers are the same: x"),
         ("3", ["4", "3"], "Two answers are the same: 3"),
