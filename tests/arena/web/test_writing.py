@@ -177,6 +177,20 @@ def test_a_second_browser_is_told_and_shown_what_it_had_written(pages):
     assert draft.state.captions == (text,)
 
 
+def test_who_loses_a_step_because_an_author_withdrew_is_shown_what_was_written(pages):
+    ann = pages.project.seat("ann")
+    pages.project.do(ann)
+    bob = pages.writer("bob")
+    assert bob.step == "caption"
+    pages.project.seats.add_event(ann, "withdrew")
+    bob.fill({"caption-1": CAPTION.format("a long wall"), "act": "send"})
+    assert (bob.status, bob.step) == (409, "instruction")
+    assert "Continue with the next one" in bob.problem
+    assert CAPTION.format("a long wall") in bob.html
+    bob.get()
+    assert (bob.status, bob.step) == (200, "instruction")
+
+
 def test_a_long_caption_in_chinese_passes_whole(pages):
     pages.writer("ann").do(1)
     text = "一只棕色的狗站在绿色的草地上" * 200
