@@ -8,7 +8,8 @@ model chooses an option of a question without its picture is ours too (MMT-Bench
 import asyncio
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -16,8 +17,9 @@ from arena.authoring.choices import options_text
 from arena.authoring.events import BlindAnswer, DraftAnswer, Failure, Instruction
 from arena.authoring.spec import ProjectSpec, project_of
 from arena.authoring.state import DraftState
-from arena.authoring.store import DraftStore
+from arena.authoring.store import Claim, DraftStore
 from arena.budget import Budget, BudgetError, JobBudget, reserved
+from arena.database import DatabaseError
 from arena.inference.catalogue import CatalogueError
 from arena.inference.limits import most_cost
 from arena.seats.campaigns import Campaign
@@ -29,6 +31,8 @@ _FOLDER = Path(__file__).parent / "prompts"
 _PLACEHOLDER = re.compile("<(caption|instruction|options)>")
 RESERVE_SECONDS = 0.5
 """The wait before another try, while answers under way have reserved the rest of the budget."""
+RENEW_SECONDS = 20
+"""The interval at which a claim is renewed while models answer: a claim lasts a minute at least."""
 NOBODY = "drafts"
 """The spender in a project's budget, which is no person: the operator's models, whoever wrote the instruction."""
 
@@ -139,11 +143,28 @@ class Drafting:
         if claimed is None:
             return ""
         requests = _requests(project_of(campaign.spec), claimed.state)
-        awaited, *controls = [await self._ask(campaign, request) for request in requests]
+        async with self._renewing(claim):
+            awaited, *controls = [await self._ask(campaign, request) for request in requests]
         # People wait for the first answer only. The others are controls, and a failed one is dropped.
         controls = [value for value in controls if not isinstance(value, Failure)]
         await asyncio.to_thread(self._store.give_model, claim, [awaited, *controls])
         return awaited.why if isinstance(awaited, Failure) else ""
+
+    @asynccontextmanager
+    async def _renewing(self, claim: Claim) -> AsyncIterator[None]:
+        """Keeps a claim from lapsing while models answer, since another server would ask them again."""
+
+        async def renew() -> None:
+            while True:
+                await asyncio.sleep(RENEW_SECONDS)
+                with suppress(DatabaseError):  # the next renewal may succeed
+                    await asyncio.to_thread(self._store.renew, claim)
+
+        renewing = asyncio.create_task(renew())
+        try:
+            yield
+        finally:
+            renewing.cancel()
 
     async def _ask(
         self, campaign: Campaign, request: DraftRequest

@@ -241,6 +241,12 @@ class DraftStore:
                 return None
             return self._claim(connection, campaign, stored, None)
 
+    def renew(self, claim: Claim) -> None:
+        """Begins the minutes of a claim anew, unless somebody else holds the draft now."""
+        own_claim = update(DRAFT_CLAIM).where(DRAFT_CLAIM.c.token == claim.token)
+        with self._database.write() as connection:
+            connection.execute(own_claim.values(claimed_at=now()))
+
     def give_model(self, claim: Claim, values: Sequence[AnyValue]) -> bool:
         """Stores a model's values for a draft that it holds, and releases it; False if somebody else holds it now."""
         with self._database.write() as connection:
