@@ -59,7 +59,9 @@ CHECKS: Mapping[Judged, str] = {
 }
 """An operator's judgements of a question, in words; all but the first take it out."""
 NO_CEILING = 10_000_000_000
-"""The budget of all projects together in millionths of a US dollar; each has a smaller budget of its own."""
+"""The budget of all projects together in millionths of a US dollar, and the most of one (`spec.ProjectSpec.budget`)."""
+_LONGEST_SIGN = "\U0001f600"
+"""A character of four bytes: a price reserves the bytes of a text."""
 
 
 @dataclass(frozen=True)
@@ -169,11 +171,14 @@ class ProjectAdmin(SeatAdmin):
             if spec.is_choice:
                 return "No model tries the questions without their pictures, because blind_model is empty."
             return "People write the answers, because model is empty."
-        options = ("x" * MOST_OPTION,) * MOST_OPTIONS if spec.is_choice else ()
-        longest = Instruction(text="x" * LONGEST["instruction"], pictures=(), options=options)
+        options = (_LONGEST_SIGN * MOST_OPTION,) * MOST_OPTIONS if spec.is_choice else ()
+        longest = Instruction(
+            text=_LONGEST_SIGN * LONGEST["instruction"], pictures=(), options=options
+        )
+        caption = _LONGEST_SIGN * LONGEST["caption"]
         try:
             most = self.drafting.most_cost(
-                spec, DraftState(instruction=longest, captions=("x" * LONGEST["caption"],))
+                spec, DraftState(instruction=longest, captions=(caption,))
             )
             unpriced = " and ".join(self.drafting.unpriced(spec))
         except CatalogueError as error:

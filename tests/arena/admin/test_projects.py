@@ -231,6 +231,14 @@ def test_whoever_waits_for_an_operator_has_not_gone_away(database, tmp_path, adm
     assert proposals == ["wait", "ask to return"]
 
 
+def test_the_price_holds_for_texts_of_any_script(admin):
+    """A call reserves the bytes of its texts, three times, and a character has up to four."""
+    priced = TOML.replace('"streets"', '"priced"\nmodel = "writer"')
+    price = admin.summary(admin.make("ada", priced.encode()))[2]
+    dollars = float(re.search(r"\$([0-9.]+) at most for an item", price)[1])
+    assert dollars >= 3 * 4 * (2000 + 5000) * MODEL["prompt_price"] / 1e6
+
+
 def test_a_projects_price_says_who_reads_its_samples(admin):
     toml = (
         TOML.replace("[[families]]", "[qualify]\nsamples = 1\npass = 1\n[[families]]")
