@@ -26,7 +26,7 @@ from arena.authoring.board import (
 from arena.authoring.checks import LONGEST, DraftError
 from arena.authoring.choices import MOST_OPTION, MOST_OPTIONS
 from arena.authoring.drafting import Drafting
-from arena.authoring.events import BlindAnswer, DraftAnswer, Fault, Instruction, Judged
+from arena.authoring.events import Fault, Instruction, Judged
 from arena.authoring.projects import Projects
 from arena.authoring.spec import KINDS, ProjectSpec, SampleSpec, project_of
 from arena.authoring.state import DraftState
@@ -94,7 +94,7 @@ class ProjectStanding:
     drafts: Sequence[Draft]
     """The latest drafts with an instruction, the newest first."""
     spent: int
-    """Millionths of a US dollar for draft answers."""
+    """Millionths of a US dollar for draft answers, also failed ones."""
     price: str
     """The most that a draft answer costs, in words."""
     unread: Sequence[UnreadSample]
@@ -303,8 +303,6 @@ class ProjectAdmin(SeatAdmin):
         unread = self._unread(campaign, seats)
         work = self._work(campaign, drafts, seats, unread, at)
         begun = [draft for draft in reversed(drafts) if draft.state.instruction]
-        values = (event.value for draft in drafts for event in draft.events)
-        costs = [value.cost for value in values if isinstance(value, DraftAnswer | BlindAnswer)]
         return ProjectStanding(
             campaign=campaign,
             spec=spec,
@@ -318,7 +316,7 @@ class ProjectAdmin(SeatAdmin):
             persons=person_rows(drafts, seats),
             agreement=agreement(drafts),
             drafts=begun[:MOST_ITEMS],
-            spent=sum(costs),
+            spent=self.drafting.spent(campaign),
             price=self._price(spec),
             unread=unread,
         )

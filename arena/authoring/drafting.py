@@ -109,6 +109,10 @@ class Drafting:
         models = dict.fromkeys(filter(None, (spec.model, spec.blind_model)))
         return [model for model in models if self._bounded_vlm(model).card.price is None]
 
+    def spent(self, campaign: Campaign) -> int:
+        """Returns what a project's answers have cost, also failed ones, in millionths of a US dollar."""
+        return self.budget.spent(_job_of(campaign))
+
     def _request_cost(self, request: DraftRequest) -> int:
         """Returns the most that a request may cost, in millionths of a US dollar. Raises CatalogueError."""
         card = self._bounded_vlm(request.model).card
@@ -187,7 +191,7 @@ class Drafting:
         vlm = self._bounded_vlm(request.model)
         turns = [Turn("user", request.prompt.text)]
         limit = round(project_of(campaign.spec).budget * 1e6)  # millionths of a US dollar
-        budget: JobBudget = self.budget.for_job(f"drafts of {campaign.name}", NOBODY, limit)
+        budget: JobBudget = self.budget.for_job(_job_of(campaign), NOBODY, limit)
         usages: list[Usage] = []
         async with reserved(budget, self._request_cost(request)) as held:
             try:
@@ -199,6 +203,11 @@ class Drafting:
         if not text.strip():
             raise ModelError("blank", "the model's answer is empty")
         return _PaidText(text.strip(), held.spent)
+
+
+def _job_of(campaign: Campaign) -> str:
+    """Returns the name of a project's budget."""
+    return f"drafts of {campaign.name}"
 
 
 def _requests(spec: ProjectSpec, state: DraftState) -> list[DraftRequest]:

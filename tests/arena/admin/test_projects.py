@@ -1,5 +1,6 @@
 """Projects of items as an operator makes, watches, mends and pays them."""
 
+import asyncio
 import csv
 import os
 import re
@@ -15,9 +16,11 @@ from arena.seats.qualification import Qualification
 from arena.seats.spec import CampaignError
 from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
 from arena.settings import Settings
+from arena.types import Price
 from arena.web.project_view import projects_html
 from tests.support.live_visitor import catalogue, table
 from tests.support.run_desk import RunDesk
+from tests.support.scripted_vlm import ScriptedVLM
 from tests.support.writers import Project, photo, projects_of
 
 TOML = """
@@ -75,6 +78,17 @@ def test_a_project_is_made_of_its_file_and_its_price_is_told(admin):
     assert "no price for gift, so" in told[2] and "$" not in told[2]
     both = TOML.replace('"streets"', '"both"\nmodel = "gift"\nblind_model = "gift"')
     assert "no price for gift, so" in admin.summary(admin.make("ada", both.encode()))[2]
+
+
+def test_what_answers_without_a_text_cost_is_spent_too(database, tmp_path, admin):
+    project = Project.on(database, tmp_path, model="writer")
+    for person in ("ann", "bob"):
+        project.do(project.seat(person))
+    vlm = ScriptedVLM("writer", " ", price=Price(2.0, 6.0))
+    admin.drafting._find_vlm = lambda _: vlm
+    assert "is empty" in asyncio.run(admin.drafting.answer(project.campaign, project.drafts[0].id))
+    standing = admin.standing(project.campaign)
+    assert standing.spent == admin.drafting.budget.total().spent > 0
 
 
 def test_a_campaign_that_somebody_else_ends_meanwhile_says_why_it_ended(admin, monkeypatch):
