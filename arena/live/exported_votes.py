@@ -79,6 +79,7 @@ class AnswerMarks(NamedTuple):
     """
 
     words_thought: int | None = None
+    """None, too, if the thinking was removed."""
     cut: bool | None = None
     """Whether the answer ended at the limit of tokens."""
 
@@ -88,6 +89,10 @@ class SideMarks(NamedTuple):
 
     a: AnswerMarks = AnswerMarks()
     b: AnswerMarks = AnswerMarks()
+
+
+_NO_TURN = SideMarks(AnswerMarks(0, False), AnswerMarks(0, False))
+"""The marks of a live battle before its first turn."""
 
 
 @dataclass(frozen=True)
@@ -106,19 +111,28 @@ def exported_marks(connection: Connection) -> ExportedMarks:
     """Reads the marks of all live answers."""
     live: dict[int, SideMarks] = {}
     turns = select(
-        TURN.c.battle_id, TURN.c.thinking_a, TURN.c.thinking_b, TURN.c.cut_a, TURN.c.cut_b
+        TURN.c.battle_id,
+        # A question is never empty, except where texts were removed, with the thinking.
+        (TURN.c.question == "").label("is_erased"),
+        TURN.c.thinking_a,
+        TURN.c.thinking_b,
+        TURN.c.cut_a,
+        TURN.c.cut_b,
     )
     for row in connection.execute(turns):
-        earlier = live.get(row.battle_id, SideMarks())
+        earlier = live.get(row.battle_id, _NO_TURN)
         live[row.battle_id] = SideMarks(
-            a=_with_turn(earlier.a, row.thinking_a, row.cut_a),
-            b=_with_turn(earlier.b, row.thinking_b, row.cut_b),
+            a=_with_turn(earlier.a, None if row.is_erased else row.thinking_a or "", row.cut_a),
+            b=_with_turn(earlier.b, None if row.is_erased else row.thinking_b or "", row.cut_b),
         )
     return ExportedMarks(live)
 
 
 def _with_turn(marks: AnswerMarks, thinking: str | None, cut: bool) -> AnswerMarks:
-    words = (marks.words_thought or 0) + word_count(thinking or "")
+    """Returns the marks with those of one more turn. `thinking`: None if it was removed, so that no count is known."""
+    words = None
+    if marks.words_thought is not None and thinking is not None:
+        words = marks.words_thought + word_count(thinking)
     return AnswerMarks(words, bool(marks.cut) or cut)
 
 
