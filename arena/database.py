@@ -235,7 +235,7 @@ class Database:
 
     def insert(self, table: Table):
         """Returns this dialect's INSERT, which has on_conflict_do_nothing and on_conflict_do_update."""
-        return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
+        return _insert(table, self.is_sqlite)
 
     def secret_key(self, name: str) -> bytes:
         """Returns the random key of this name, created by the first call on any server. Raises DatabaseError."""
@@ -343,6 +343,10 @@ def back_up(url: str, copy: Path) -> None:
         raise DatabaseError(f"{file} can't be copied to {copy}: {_reason(error)}") from error
 
 
+def _insert(table: Table, is_sqlite: bool):
+    return sqlite.insert(table) if is_sqlite else postgresql.insert(table)
+
+
 def counter(connection: Connection, name: str) -> int:
     """Returns a number from the meta table, 0 if it is absent."""
     return connection.scalar(_COUNTER, {"name": name}) or 0
@@ -350,11 +354,9 @@ def counter(connection: Connection, name: str) -> int:
 
 def bump_counter(connection: Connection, name: str) -> None:
     """Adds one to a number in the meta table."""
-    changed = connection.execute(
-        update(META).where(META.c.name == name).values(value=META.c.value + 1)
-    )
-    if changed.rowcount == 0:
-        connection.execute(insert(META).values(name=name, value=1))
+    insertion = _insert(META, connection.dialect.name == "sqlite").values(name=name, value=1)
+    plus_one = {"value": META.c.value + 1}
+    connection.execute(insertion.on_conflict_do_update(index_elements=["name"], set_=plus_one))
 
 
 def take_turn(connection: Connection, table: Table) -> None:
