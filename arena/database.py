@@ -157,7 +157,10 @@ class Database:
         try:
             if file:
                 _prepare_file(file, mounts)
-            engines = _sqlite_engines(url) if self.is_sqlite else _postgresql_engines(url)
+            # What SQLite's address has behind a "?" means nothing here, and SQLAlchemy would warn of it.
+            address = self.url.set(query={}) if self.is_sqlite else self.url
+            open_engines = _sqlite_engines if self.is_sqlite else _postgresql_engines
+            engines = open_engines(address)
             self._writer = engines.writer
             self._reader = engines.reader
             self._lock_holder = engines.lock_holder
@@ -381,7 +384,7 @@ def _parse_url(url: str) -> URL:
         ) from error
 
 
-def _sqlite_engines(url: str) -> _Engines:
+def _sqlite_engines(url: URL) -> _Engines:
     def on_connect(connection, _record) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver
         # the clock of `arena.clock.MachineTime`
@@ -434,7 +437,7 @@ def _turn_wal_on(connection: sqlite3.Connection) -> None:
             time.sleep(0.05)
 
 
-def _postgresql_engines(url: str) -> _Engines:
+def _postgresql_engines(url: URL) -> _Engines:
     # Two pools, so that a read inside a writing transaction never waits for a connection that another writer holds.
     pool = {"pool_size": 8, "max_overflow": 8, "pool_pre_ping": True}
     reader = create_engine(url, **pool, isolation_level="REPEATABLE READ")

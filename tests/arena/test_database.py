@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import closing
@@ -500,6 +501,14 @@ def test_what_cannot_be_opened_is_named_without_its_password(tmp_path, url):
     assert "hunter2" not in message
     if address.startswith("sqlite:////"):
         assert address.removeprefix("sqlite:///") in message
+
+
+@pytest.mark.parametrize("query", ["mode=rwc", "timeout=3", "uri=true&cache=shared", "x"])
+def test_the_query_of_an_sqlite_address_means_nothing(tmp_path, query):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Database(f"sqlite:///{tmp_path / 'arena.db'}?{query}").close()
+    assert {path.name for path in tmp_path.glob("*.db*")} == {"arena.db"}
 
 
 def test_a_message_never_holds_the_row(database):
