@@ -231,6 +231,12 @@ class Budget:
             self.commit(hold.id, hold.amount)
         return len(holds)
 
+    def spent(self, job: str) -> int:
+        """Returns what a job has cost so far."""
+        name = f"{self._fund.prefix}job {job}"
+        with self._database.read() as connection:
+            return connection.scalar(select(BUDGET.c.spent).where(BUDGET.c.name == name)) or 0
+
     def total(self) -> Total:
         """Returns the fund's costs so far and its limit."""
         total_query = select(BUDGET.c.spent, BUDGET.c.held).where(BUDGET.c.name == self._total_name)

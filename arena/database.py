@@ -82,7 +82,10 @@ SECRET_KEY = Table(
     Column("name", Text, primary_key=True),
     Column("key", Text, nullable=False),
 )
-"""Random keys of this database, by purpose; no copy and no export has them."""
+"""Random keys of this database, by purpose; no copy on the Hub and no export has them."""
+COPY_KEY = "copy"
+"""Name of the key by which the copy on the Hub knows this database. `back_up` leaves it out of a copied file, which
+becomes another database as soon as both are used."""
 SCHEMA = Table(
     "schema_version",
     METADATA,
@@ -154,7 +157,10 @@ class Database:
         try:
             if file:
                 _prepare_file(file, mounts)
-            engines = _sqlite_engines(url) if self.is_sqlite else _postgresql_engines(url)
+            # What SQLite's address has behind a "?" means nothing here, and SQLAlchemy would warn of it.
+            address = self.url.set(query={}) if self.is_sqlite else self.url
+            open_engines = _sqlite_engines if self.is_sqlite else _postgresql_engines
+            engines = open_engines(address)
             self._writer = engines.writer
             self._reader = engines.reader
             self._lock_holder = engines.lock_holder
@@ -232,7 +238,7 @@ class Database:
 
     def insert(self, table: Table):
         """Returns this dialect's INSERT, which has on_conflict_do_nothing and on_conflict_do_update."""
-        return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
+        return _insert(table, self.is_sqlite)
 
     def secret_key(self, name: str) -> bytes:
         """Returns the random key of this name, created by the first call on any server. Raises DatabaseError."""
@@ -329,6 +335,8 @@ def back_up(url: str, copy: Path) -> None:
         try:
             with closing(sqlite3.connect(file, isolation_level=None)) as connection:
                 connection.execute("VACUUM INTO ?", (str(unfinished),))
+            with closing(sqlite3.connect(unfinished)) as connection, connection:
+                connection.execute("DELETE FROM secret_key WHERE name = ?", (COPY_KEY,))
             with unfinished.open("rb+") as written:
                 os.fsync(written.fileno())
             unfinished.replace(copy)
@@ -338,6 +346,10 @@ def back_up(url: str, copy: Path) -> None:
         raise DatabaseError(f"{file} can't be copied to {copy}: {_reason(error)}") from error
 
 
+def _insert(table: Table, is_sqlite: bool):
+    return sqlite.insert(table) if is_sqlite else postgresql.insert(table)
+
+
 def counter(connection: Connection, name: str) -> int:
     """Returns a number from the meta table, 0 if it is absent."""
     return connection.scalar(_COUNTER, {"name": name}) or 0
@@ -345,11 +357,9 @@ def counter(connection: Connection, name: str) -> int:
 
 def bump_counter(connection: Connection, name: str) -> None:
     """Adds one to a number in the meta table."""
-    changed = connection.execute(
-        update(META).where(META.c.name == name).values(value=META.c.value + 1)
-    )
-    if changed.rowcount == 0:
-        connection.execute(insert(META).values(name=name, value=1))
+    insertion = _insert(META, connection.dialect.name == "sqlite").values(name=name, value=1)
+    plus_one = {"value": META.c.value + 1}
+    connection.execute(insertion.on_conflict_do_update(index_elements=["name"], set_=plus_one))
 
 
 def take_turn(connection: Connection, table: Table) -> None:
@@ -374,7 +384,7 @@ def _parse_url(url: str) -> URL:
         ) from error
 
 
-def _sqlite_engines(url: str) -> _Engines:
+def _sqlite_engines(url: URL) -> _Engines:
     def on_connect(connection, _record) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver
         # the clock of `arena.clock.MachineTime`
@@ -427,7 +437,7 @@ def _turn_wal_on(connection: sqlite3.Connection) -> None:
             time.sleep(0.05)
 
 
-def _postgresql_engines(url: str) -> _Engines:
+def _postgresql_engines(url: URL) -> _Engines:
     # Two pools, so that a read inside a writing transaction never waits for a connection that another writer holds.
     pool = {"pool_size": 8, "max_overflow": 8, "pool_pre_ping": True}
     reader = create_engine(url, **pool, isolation_level="REPEATABLE READ")

@@ -105,19 +105,20 @@ def _whole_number(text: str) -> int:
 
 
 def _folder_path(text: str) -> Path:
+    """Returns an absolute path, which need not exist. Raises ValueError if it can't."""
     try:
-        return Path(text).expanduser().absolute()
+        path = Path(text).expanduser().absolute()
+        path.exists()
     except RuntimeError as error:
         raise ValueError("there is no such home folder here") from error
+    except OSError as error:  # a folder that this user may not enter, a name that is too long
+        raise ValueError(f"it can't be opened: {error.strerror}") from error
+    return path
 
 
 def _existing_path(text: str) -> Path:
-    path = Path(text).absolute()
-    try:
-        exists = path.exists()
-    except OSError as error:  # a folder that this user may not enter, a name that is too long
-        raise ValueError(f"it can't be opened: {error.strerror}") from error
-    if not exists:
+    path = _folder_path(text)
+    if not path.exists():
         raise ValueError("there is no such file or folder")
     return path
 

@@ -168,7 +168,10 @@ def no_room(folder: Path, room: int = VOTES_ROOM) -> str | None:
 
 def is_full(folder: Path) -> bool:
     """Returns whether a folder's disk has no room for the files that SQLite needs."""
-    return folder.exists() and shutil.disk_usage(folder).free < _SQLITE_ROOM
+    try:
+        return shutil.disk_usage(folder).free < _SQLITE_ROOM
+    except OSError:  # there is no such folder, or there can be none
+        return False
 
 
 @contextmanager

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from arena.battles.sampling import in_draw
 from arena.items.store import ItemState, load_bank, shown_text
+from arena.seats.tables import CAMPAIGN
 from arena.settings import Settings
 from arena.storage import no_room, votes_folders
 from arena.templates import plural
@@ -36,7 +37,7 @@ def checklist(
     entries = [
         *_item_entries(settings, connection),
         *_storage_entries(settings),
-        *_people_entries(settings),
+        *_people_entries(settings, connection),
         *_model_entries(settings, live_models),
     ]
     return tuple(sorted(entries, key=lambda entry: entry.is_there))
@@ -98,7 +99,7 @@ def _storage_entries(settings: Settings) -> Iterator[ChecklistEntry]:
             break
 
 
-def _people_entries(settings: Settings) -> Iterator[ChecklistEntry]:
+def _people_entries(settings: Settings, connection: Connection) -> Iterator[ChecklistEntry]:
     if settings.oauth:
         provider = settings.oauth.provider.partition("://")[2]
         yield ChecklistEntry("Login", True, f"with {provider}.")
@@ -117,11 +118,16 @@ def _people_entries(settings: Settings) -> Iterator[ChecklistEntry]:
         )
         yield ChecklistEntry("Operators", False, details)
     campaigns = settings.counts.campaigns
-    if campaigns:
-        yield ChecklistEntry("Counted campaigns", True, f"{', '.join(campaigns)}.")
+    missing = sorted({*campaigns} - {*connection.scalars(select(CAMPAIGN.c.name))})
+    if missing:
+        details = (
+            f"there's no {' and no '.join(missing)} yet. Check CAMPAIGNS, or make the campaign."
+        )
+    elif campaigns:
+        details = f"{', '.join(campaigns)}."
     else:
         details = "none. Name one in CAMPAIGNS to count its workers' votes (docs/vote.md)."
-        yield ChecklistEntry("Counted campaigns", False, details)
+    yield ChecklistEntry("Counted campaigns", bool(campaigns) and not missing, details)
 
 
 def _model_entries(settings: Settings, live_models: int) -> Iterator[ChecklistEntry]:

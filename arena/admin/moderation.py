@@ -101,8 +101,10 @@ def hidden_items(connection: Connection) -> tuple[HiddenItem, ...]:
 
 def find_items(bank: Bank, wanted: str) -> list[Item]:
     """Returns the visible items for a key, a link with a key, or words of the instruction."""
-    # What isn't a link has no "/item/", and stays whole.
-    key = unquote(wanted.rpartition("/item/")[2]).strip()
+    _, link, key = wanted.rpartition("/item/")
+    if link:
+        key = key.partition("?")[0].partition("#")[0]
+    key = unquote(key).strip()
     match = bank.by_key(key)
     if match is not None:
         return [match]

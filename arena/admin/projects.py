@@ -26,7 +26,7 @@ from arena.authoring.board import (
 from arena.authoring.checks import LONGEST, DraftError
 from arena.authoring.choices import MOST_OPTION, MOST_OPTIONS
 from arena.authoring.drafting import Drafting
-from arena.authoring.events import BlindAnswer, DraftAnswer, Fault, Instruction, Judged
+from arena.authoring.events import Fault, Instruction, Judged
 from arena.authoring.projects import Projects
 from arena.authoring.spec import KINDS, ProjectSpec, SampleSpec, project_of
 from arena.authoring.state import DraftState
@@ -59,7 +59,9 @@ CHECKS: Mapping[Judged, str] = {
 }
 """An operator's judgements of a question, in words; all but the first take it out."""
 NO_CEILING = 10_000_000_000
-"""The budget of all projects together in millionths of a US dollar; each has a smaller budget of its own."""
+"""The budget of all projects together in millionths of a US dollar, and the most of one (`spec.ProjectSpec.budget`)."""
+_LONGEST_SIGN = "\U0001f600"
+"""A character of four bytes: a price reserves the bytes of a text."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class ProjectStanding:
     drafts: Sequence[Draft]
     """The latest drafts with an instruction, the newest first."""
     spent: int
-    """Millionths of a US dollar for draft answers."""
+    """Millionths of a US dollar for draft answers, also failed ones."""
     price: str
     """The most that a draft answer costs, in words."""
     unread: Sequence[UnreadSample]
@@ -169,11 +171,14 @@ class ProjectAdmin(SeatAdmin):
             if spec.is_choice:
                 return "No model tries the questions without their pictures, because blind_model is empty."
             return "People write the answers, because model is empty."
-        options = ("x" * MOST_OPTION,) * MOST_OPTIONS if spec.is_choice else ()
-        longest = Instruction(text="x" * LONGEST["instruction"], pictures=(), options=options)
+        options = (_LONGEST_SIGN * MOST_OPTION,) * MOST_OPTIONS if spec.is_choice else ()
+        longest = Instruction(
+            text=_LONGEST_SIGN * LONGEST["instruction"], pictures=(), options=options
+        )
+        caption = _LONGEST_SIGN * LONGEST["caption"]
         try:
             most = self.drafting.most_cost(
-                spec, DraftState(instruction=longest, captions=("x" * LONGEST["caption"],))
+                spec, DraftState(instruction=longest, captions=(caption,))
             )
             unpriced = " and ".join(self.drafting.unpriced(spec))
         except CatalogueError as error:
@@ -298,8 +303,6 @@ class ProjectAdmin(SeatAdmin):
         unread = self._unread(campaign, seats)
         work = self._work(campaign, drafts, seats, unread, at)
         begun = [draft for draft in reversed(drafts) if draft.state.instruction]
-        values = (event.value for draft in drafts for event in draft.events)
-        costs = [value.cost for value in values if isinstance(value, DraftAnswer | BlindAnswer)]
         return ProjectStanding(
             campaign=campaign,
             spec=spec,
@@ -313,7 +316,7 @@ class ProjectAdmin(SeatAdmin):
             persons=person_rows(drafts, seats),
             agreement=agreement(drafts),
             drafts=begun[:MOST_ITEMS],
-            spent=sum(costs),
+            spent=self.drafting.spent(campaign),
             price=self._price(spec),
             unread=unread,
         )

@@ -9,6 +9,7 @@ from arena.authoring.events import Credit
 from arena.authoring.known import SIGNS
 from arena.authoring.spec import LEAST_CAPTION, LICENCES, UNFREE, ProjectSpec
 from arena.errors import VoterError
+from arena.seats.worker_names import UNSEEN
 from arena.types import folded
 
 SIMILAR_TEXT = 0.8
@@ -43,7 +44,7 @@ def tokens(text: str) -> list[str]:
 def check_text(name: str, text: str, field: str) -> str:
     """Returns a text without blanks around it. Raises DraftError, which calls it `name`."""
     text = text.strip()
-    if not text:
+    if _is_blank(text):
         raise DraftError("The {} is empty. Write it.", name)
     if len(text) > LONGEST[field]:
         raise DraftError(
@@ -53,6 +54,11 @@ def check_text(name: str, text: str, field: str) -> str:
             LONGEST[field],
         )
     return text
+
+
+def _is_blank(text: str) -> bool:
+    """Whether nothing of a text can be seen."""
+    return all(sign.isspace() or category(sign) == "Cf" for sign in UNSEEN.sub("", text))
 
 
 def check_credit(number: int, credit: Credit, spec: ProjectSpec) -> None:
@@ -81,7 +87,7 @@ def check_credit(number: int, credit: Credit, spec: ProjectSpec) -> None:
         raise DraftError(
             "Picture {} has no link to its source. Copy the address of its page.", number
         )
-    if credit.licence not in ("CC0", "PD") and not credit.creator.strip():
+    if credit.licence not in ("CC0", "PD") and _is_blank(credit.creator):
         raise DraftError(
             "Picture {} has no creator, and its licence requires one. Write the name.", number
         )

@@ -12,19 +12,30 @@ MOST_OPTIONS = 6
 MOST_OPTION = 300
 """The most characters of an option."""
 LETTERS = ascii_uppercase[:MOST_OPTIONS]
-EMPTY_CELLS = frozenset(("nan", "NaN", "NA", "<NA>", "N/A", "None", "null", "NULL"))
-"""Texts that readers of tables take for an empty cell."""
+EMPTY_CELLS = frozenset(
+    "nan NaN -nan -NaN NA <NA> N/A n/a #N/A #NA None null NULL 1.#IND -1.#IND 1.#QNAN -1.#QNAN".split()
+) | {"#N/A N/A"}
+"""Texts that readers of tables take for an empty cell: those of pandas, which VLMEvalKit reads with."""
 _COIN = random.SystemRandom()
 _READ_CHARACTERS = 2000
 """The first characters of a reply, which are read. The model was asked for a letter alone, so more is never needed."""
 _LETTER_ALONE = re.compile(r"[\W_]*([A-Za-z])[\W_]*")
 _LETTER_FIRST = re.compile(r"[\W_]*([A-Z])[.:)\]*](?!\w\.)")  # not "E.g."
-_MARKED_LETTER = re.compile(r"(?<![\w'’])([A-Z])[.:)\]*]")
 _ANNOUNCED_LETTER = re.compile(r"\b(?i:answer|option|choice)(?: is)?:? ?[*_(\[\"']{0,3}([A-Z])\b")
-_LETTER_BESIDE = re.compile(
-    rf"[\W_]{{0,6}}(?:\b(?:or|and)[\W_]{{1,6}}|[,/&][\W_]{{0,6}}(?!A [a-z]))([{LETTERS}])\b"
+_OTHER_LETTER = re.compile(
+    rf"(?<![\w'’])(?:(?<= or )|(?<= and )|(?!A [a-z]))([{LETTERS}])(?![\w'’])(?!\.\w\.)"
 )
-"""Another letter directly behind one, as in "A or B", but not the article in "B, A dog"."""
+"""A letter alone, but not "E.g.", and not the article in "B, A dog"."""
+_NOT = (
+    r"(?i:\w{0,6}n['’]t|not|cannot|never|neither|nor|wrong|incorrect|false|unlikely|impossible"
+    r"|(?:exclud|eliminat|reject)\w{1,6}|rul\w{1,3} out)\b"
+)
+_NOT_BEFORE = re.compile(rf"\b{_NOT}(?: \w{{1,15}}){{0,2}} $")
+_NOT_BEHIND = re.compile(
+    rf"[\W_]{{0,6}}(?:(?:is|was|seems|looks|does|can|could|would|must) )?(?:no\b|No\b|{_NOT})"
+)
+_BESIDE = 60
+"""The characters in front of a named letter in which the reply may reject it, as in "It can't be option A"."""
 
 
 class ShuffledOptions(NamedTuple):
@@ -53,28 +64,44 @@ def letter_in(reply: str, options: Sequence[str]) -> str | None:
     """
     reply = reply[:_READ_CHARACTERS].strip()
     letters = LETTERS[: len(options)]
-    texts = [_plain(option) for option in options]
     if match := _LETTER_ALONE.fullmatch(reply):
         chosen = {match[1].upper()}
-    elif _plain(reply) in texts:
-        chosen = {letters[texts.index(_plain(reply))]}
-    elif match := _LETTER_FIRST.match(reply):
-        chosen = _letters_at(match)
-        rest = reply[match.end() :]
-        if _plain(rest) not in texts:
-            chosen |= set(_MARKED_LETTER.findall(rest)) & set(letters)
+    elif same := _same_options(reply, options):
+        chosen = same
+    elif (first := _LETTER_FIRST.match(reply)) and (
+        same := _same_options(reply[first.end() :], options)
+    ):
+        chosen = {first[1]} & same
     else:
-        chosen = set[str]().union(*map(_letters_at, _ANNOUNCED_LETTER.finditer(reply)))
+        chosen = _named_letters(reply, letters)
     if len(chosen) != 1:
         return None
     letter = chosen.pop()
     return letter if letter in letters else None
 
 
-def _letters_at(match: re.Match[str]) -> set[str]:
-    """Returns the letter of a match, with another one directly behind it."""
-    beside = _LETTER_BESIDE.match(match.string, match.end(1))
-    return {match[1], beside[1]} if beside else {match[1]}
+def _same_options(text: str, options: Sequence[str]) -> set[str]:
+    """Returns the letters of the options that equal a text, except for case."""
+    plain_text = _plain(text)
+    pairs = zip(LETTERS, options, strict=False)
+    return {letter for letter, option in pairs if _plain(option) == plain_text}
+
+
+def _named_letters(reply: str, letters: str) -> set[str]:
+    """Returns the letters in a reply that names one as its choice; empty if it rejects one of those."""
+    named = [_LETTER_FIRST.match(reply), *_ANNOUNCED_LETTER.finditer(reply)]
+    matches = list(filter(None, named))
+    if not matches or any(map(_is_rejected, matches)):
+        return set()
+    others = set(_OTHER_LETTER.findall(reply)) & set(letters)
+    return {match[1] for match in matches} | others
+
+
+def _is_rejected(match: re.Match[str]) -> bool:
+    """Whether the words beside the letter of a match reject it."""
+    reply = match.string
+    before = reply[max(0, match.start() - _BESIDE) : match.start()]
+    return bool(_NOT_BEFORE.search(before) or _NOT_BEHIND.match(reply, match.end(1)))
 
 
 def _plain(text: str) -> str:

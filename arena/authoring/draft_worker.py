@@ -31,7 +31,7 @@ class DraftWorker:
     def answer_soon(self, campaign: Campaign, draft: int) -> None:
         """Starts the model's answer to a draft that waits for it; may be called in any thread.
 
-        Does nothing without a model, or before the server runs: the first sweep finds the draft then.
+        Does nothing without a model, or unless the server runs: the first sweep finds the draft then.
         """
         if self._loop and project_of(campaign.spec).first_model:
             self._loop.call_soon_threadsafe(self._start_answer, campaign, draft)
@@ -49,6 +49,9 @@ class DraftWorker:
             except DatabaseError as error:
                 log.warning("item %d of %s waits for its draft answer: %s", draft, name, error)
                 return
+            except Exception:
+                log.exception("item %d of %s has no draft answer", draft, name)
+                return
         if reason:
             message = "item %d of %s has no answer of the project's model, and goes on without: %s"
             log.warning(message, draft, name, reason)
@@ -61,6 +64,7 @@ class DraftWorker:
         try:
             yield
         finally:
+            self._loop = None
             for task in (sweeping, *self._answering):
                 task.cancel()
             await asyncio.gather(sweeping, *self._answering, return_exceptions=True)
@@ -76,6 +80,8 @@ class DraftWorker:
                 await self._start_due_answers()
             except DatabaseError as error:
                 log.warning("drafts that wait for an answer were not looked for: %s", error)
+            except Exception:
+                log.exception("drafts that wait for an answer were not looked for")
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def _start_due_answers(self) -> None:

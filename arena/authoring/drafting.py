@@ -8,7 +8,8 @@ model chooses an option of a question without its picture is ours too (MMT-Bench
 import asyncio
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -16,8 +17,9 @@ from arena.authoring.choices import options_text
 from arena.authoring.events import BlindAnswer, DraftAnswer, Failure, Instruction
 from arena.authoring.spec import ProjectSpec, project_of
 from arena.authoring.state import DraftState
-from arena.authoring.store import DraftStore
+from arena.authoring.store import Claim, DraftStore
 from arena.budget import Budget, BudgetError, JobBudget, reserved
+from arena.database import DatabaseError
 from arena.inference.catalogue import CatalogueError
 from arena.inference.limits import most_cost
 from arena.seats.campaigns import Campaign
@@ -29,6 +31,8 @@ _FOLDER = Path(__file__).parent / "prompts"
 _PLACEHOLDER = re.compile("<(caption|instruction|options)>")
 RESERVE_SECONDS = 0.5
 """The wait before another try, while answers under way have reserved the rest of the budget."""
+RENEW_SECONDS = 20
+"""The interval at which a claim is renewed while models answer: a claim lasts a minute at least."""
 NOBODY = "drafts"
 """The spender in a project's budget, which is no person: the operator's models, whoever wrote the instruction."""
 
@@ -105,6 +109,10 @@ class Drafting:
         models = dict.fromkeys(filter(None, (spec.model, spec.blind_model)))
         return [model for model in models if self._bounded_vlm(model).card.price is None]
 
+    def spent(self, campaign: Campaign) -> int:
+        """Returns what a project's answers have cost, also failed ones, in millionths of a US dollar."""
+        return self.budget.spent(_job_of(campaign))
+
     def _request_cost(self, request: DraftRequest) -> int:
         """Returns the most that a request may cost, in millionths of a US dollar. Raises CatalogueError."""
         card = self._bounded_vlm(request.model).card
@@ -139,11 +147,28 @@ class Drafting:
         if claimed is None:
             return ""
         requests = _requests(project_of(campaign.spec), claimed.state)
-        awaited, *controls = [await self._ask(campaign, request) for request in requests]
+        async with self._renewing(claim):
+            awaited, *controls = [await self._ask(campaign, request) for request in requests]
         # People wait for the first answer only. The others are controls, and a failed one is dropped.
         controls = [value for value in controls if not isinstance(value, Failure)]
         await asyncio.to_thread(self._store.give_model, claim, [awaited, *controls])
         return awaited.why if isinstance(awaited, Failure) else ""
+
+    @asynccontextmanager
+    async def _renewing(self, claim: Claim) -> AsyncIterator[None]:
+        """Keeps a claim from lapsing while models answer, since another server would ask them again."""
+
+        async def renew() -> None:
+            while True:
+                await asyncio.sleep(RENEW_SECONDS)
+                with suppress(DatabaseError):  # the next renewal may succeed
+                    await asyncio.to_thread(self._store.renew, claim)
+
+        renewing = asyncio.create_task(renew())
+        try:
+            yield
+        finally:
+            renewing.cancel()
 
     async def _ask(
         self, campaign: Campaign, request: DraftRequest
@@ -166,7 +191,7 @@ class Drafting:
         vlm = self._bounded_vlm(request.model)
         turns = [Turn("user", request.prompt.text)]
         limit = round(project_of(campaign.spec).budget * 1e6)  # millionths of a US dollar
-        budget: JobBudget = self.budget.for_job(f"drafts of {campaign.name}", NOBODY, limit)
+        budget: JobBudget = self.budget.for_job(_job_of(campaign), NOBODY, limit)
         usages: list[Usage] = []
         async with reserved(budget, self._request_cost(request)) as held:
             try:
@@ -178,6 +203,11 @@ class Drafting:
         if not text.strip():
             raise ModelError("blank", "the model's answer is empty")
         return _PaidText(text.strip(), held.spent)
+
+
+def _job_of(campaign: Campaign) -> str:
+    """Returns the name of a project's budget."""
+    return f"drafts of {campaign.name}"
 
 
 def _requests(spec: ProjectSpec, state: DraftState) -> list[DraftRequest]:

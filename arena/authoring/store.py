@@ -107,9 +107,12 @@ class DraftStore:
                 lock(connection, seat.voter)
                 if held := _held_claim(connection, DRAFT_CLAIM.c.seat_id == seat.id):
                     own_claim = DRAFT_CLAIM.c.token == held.token
-                    renewal = update(DRAFT_CLAIM).where(own_claim, _has_lapsed(seat.campaign))
-                    connection.execute(renewal.values(claimed_at=now()))
-                    return held
+                    (draft,) = _drafts(connection, seat.campaign, DRAFT.c.id == held.draft)
+                    if not _has_moved(draft, held):
+                        renewal = update(DRAFT_CLAIM).where(own_claim, _has_lapsed(seat.campaign))
+                        connection.execute(renewal.values(claimed_at=now()))
+                        return held
+                    connection.execute(delete(DRAFT_CLAIM).where(own_claim))
                 done = _progress(connection, seat).votes
                 if seat.campaign.ended_at or done >= seat.campaign.spec.seat.votes:
                     return None
@@ -167,6 +170,8 @@ class DraftStore:
             if claim is None:
                 raise DraftError(LOST)
             (draft,) = _drafts(connection, seat.campaign, DRAFT.c.id == claim.draft)
+            if _has_moved(draft, claim):
+                raise DraftError(LOST)
             return HeldDraft(claim, draft)
 
     def give(self, seat: Seat, token: str, value: AnyValue) -> None:
@@ -235,6 +240,12 @@ class DraftStore:
             if not stored.state.is_for_model(project_of(campaign.spec)):
                 return None
             return self._claim(connection, campaign, stored, None)
+
+    def renew(self, claim: Claim) -> None:
+        """Begins the minutes of a claim anew, unless somebody else holds the draft now."""
+        own_claim = update(DRAFT_CLAIM).where(DRAFT_CLAIM.c.token == claim.token)
+        with self._database.write() as connection:
+            connection.execute(own_claim.values(claimed_at=now()))
 
     def give_model(self, claim: Claim, values: Sequence[AnyValue]) -> bool:
         """Stores a model's values for a draft that it holds, and releases it; False if somebody else holds it now."""
@@ -309,6 +320,11 @@ def _has_lapsed(campaign: Campaign) -> ColumnElement[bool]:
 def _held_claim(connection: Connection, where: ColumnElement[bool]) -> Claim | None:
     row = connection.execute(select(DRAFT_CLAIM).where(where)).one_or_none()
     return None if row is None else Claim(row.token, row.draft_id, row.step, row.claimed_at)
+
+
+def _has_moved(draft: Draft, claim: Claim) -> bool:
+    """Returns whether a claimed draft is at another step, since the author of an earlier one withdrew consent."""
+    return draft.state.is_open and draft.state.step != claim.step
 
 
 def _progress(connection: Connection, seat: Seat) -> SeatProgress:

@@ -12,7 +12,7 @@ LONGEST = 64
 _LONGEST_TYPED = 4 * LONGEST
 """No letter has more than four signs in any form, so a longer text is no name."""
 _BLANKS = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
-_UNSEEN = re.compile(
+UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U00013441\U00013442\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
@@ -34,7 +34,7 @@ def is_name(text: str) -> bool:
         0 < len(text) <= LONGEST
         and text == tidy_name(text)
         and text.isprintable()
-        and not _UNSEEN.search(text)
+        and not UNSEEN.search(text)
         and not text.startswith((ACCOUNT, ERASED))
         and text == plain_cell(text)
     )

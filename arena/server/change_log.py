@@ -1,8 +1,8 @@
 """Change log: the rows that changed since the last backup, read in batches and written back at a restore.
 
 Database triggers record each change in its own transaction, so that no module can forget to. Only the tables in COPIED
-are copied: own images, keys and judges' replies never leave this way. The backup identifies a voter by a random key
-that only this database holds: once the key is deleted, the votes are anonymous.
+are copied: own images, keys and judges' replies never leave this way. The backup identifies a voter by a random key,
+as the public export does: once the key is deleted, the votes are anonymous.
 """
 
 import json
@@ -126,6 +126,8 @@ class BackupContents:
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
     """Rows by table, as JSON values."""
     pictures: frozenset[str]
+    voter_keys: Mapping[str, Sequence[Sequence[Any]]]
+    """Keys of rows by table, for tables with a voter in the key."""
 
 
 class _Change(NamedTuple):
@@ -149,9 +151,19 @@ class ChangeLog:
         """Starts recording changes. All rows of a table that was never recorded count as changed."""
         with self._database.write() as connection:
             for table in self._install_triggers(connection):
-                connection.execute(
-                    text(f"INSERT INTO outbox (name, key) {_all_keys_query(table, connection)}")
-                )
+                _note_all_rows(connection, table)
+
+    def start_anew(self) -> None:
+        """Counts all rows as changed, for a backup that has none of them yet."""
+        with self._database.write() as connection:
+            connection.execute(delete(OUTBOX))
+            for table in self._tables.values():
+                _note_all_rows(connection, table)
+
+    def last_number(self) -> int:
+        """Returns the number of the latest batch."""
+        with self._database.read() as connection:
+            return counter(connection, _COPIES)
 
     def count_waiting(self) -> int:
         """Returns the number of changes that are not acknowledged yet."""
@@ -161,10 +173,11 @@ class ChangeLog:
     def is_empty(self) -> bool:
         """Whether all copied tables are empty, as on a new disk."""
         with self._database.read() as connection:
-            for table in self._tables.values():
-                if connection.execute(select(table).limit(1)).first():
-                    return False
-        return True
+            return self._has_no_rows(connection)
+
+    def _has_no_rows(self, connection: Connection) -> bool:
+        tables = self._tables.values()
+        return not any(connection.execute(select(table).limit(1)).first() for table in tables)
 
     def batch(self, most: int, after: int = 0) -> Batch | None:
         """Returns up to `most` of the oldest changes after an id, with current values; None if there are none."""
@@ -226,14 +239,22 @@ class ChangeLog:
         current = grouped((name, line["row"]) for (name, _), line in lines.items() if line["row"])
         rows = {name: current.get(name, []) for name in self._tables}
         pictures = (_pictures(name, row) for name in _PICTURE_TABLES for row in rows.get(name, ()))
-        return BackupContents(header["copy"], rows, frozenset().union(*pictures))
+        voter_keys = grouped(
+            (name, line["key"])
+            for (name, _), line in lines.items()
+            if line["row"] and _has_voter_key(self._tables[name])
+        )
+        return BackupContents(header["copy"], rows, frozenset().union(*pictures), voter_keys)
 
     def restore(self, copy: BackupContents) -> None:
-        """Restores a backup into an empty database, all or nothing.
+        """Restores a backup into an empty database, all or nothing. Does nothing if another server has restored it.
 
         Voters come back with their votes and without their cookies. Reserved money comes back as spent.
         """
         with self._database.write() as connection:
+            take_turn(connection, OUTBOX)
+            if not self._has_no_rows(connection):
+                return  # another server of this database was first
             voters = self._restore_voters(connection, copy)
             for name, table in self._tables.items():
                 rows = [_from_json(table, row, voters) for row in copy.rows[name]]
@@ -242,9 +263,19 @@ class ChangeLog:
                 _continue_ids(connection, table)
             # Only now, because the restored rows are in the backup already.
             self._install_triggers(connection)
+            self._note_renumbered(connection, copy)
             spend_reserved(connection)
             if copy.number:
                 connection.execute(insert(META).values(name=_COPIES, value=copy.number))
+
+    def _note_renumbered(self, connection: Connection, copy: BackupContents) -> None:
+        """Counts rows with a voter in their key as changed. Voters have new numbers after a restore, so the backup has
+        these rows under other keys, which later voters get.
+        """
+        for name, keys in copy.voter_keys.items():
+            _note_all_rows(connection, self._tables[name])
+            old_keys = [{"name": name, "key": json.dumps(key)} for key in keys]
+            connection.execute(insert(OUTBOX), old_keys)
 
     def _restore_voters(self, connection: Connection, copy: BackupContents) -> Mapping[str, int]:
         """Creates a voter for every key of the backup, as old as its first row. No cookie matches the voter's hash."""
@@ -371,31 +402,42 @@ def _key_columns(table: Table, row: str) -> str:
     return ", ".join(f'{row}."{column.name}"' for column in table.primary_key)
 
 
-def _all_keys_query(table: Table, connection: Connection) -> str:
-    """Returns a SELECT of the change log's rows for all rows of a table."""
+def _note_all_rows(connection: Connection, table: Table) -> None:
+    """Counts all rows of a table as changed."""
     columns = _key_columns(table, f'"{table.name}"')
     is_sqlite = connection.dialect.name == "sqlite"
     array = f"json_array({columns})" if is_sqlite else f"json_build_array({columns})::text"
-    return f"SELECT '{table.name}', {array} FROM \"{table.name}\""
+    rows = f"SELECT '{table.name}', {array} FROM \"{table.name}\""
+    connection.execute(text(f"INSERT INTO outbox (name, key) {rows}"))
 
 
 def _sqlite_triggers(table: Table) -> list[str]:
-    """Returns the statements that create a table's triggers."""
+    """Returns the statements that create a table's triggers. A row whose key changes is gone under its old one."""
+    old = f"json_array({_key_columns(table, 'OLD')})"
+    new = f"json_array({_key_columns(table, 'NEW')})"
+    note_old = f"INSERT INTO outbox (name, key) SELECT '{table.name}', {old}"
+    note_new = f"INSERT INTO outbox (name, key) SELECT '{table.name}', {new}"
+    notes = {
+        "INSERT": note_new,
+        "UPDATE": f"{note_new}; {note_old} WHERE {old} != {new}",
+        "DELETE": note_old,
+    }
     return [
-        f'CREATE TRIGGER "outbox_{table.name}_{event.lower()}" AFTER {event} ON "{table.name}" BEGIN '
-        f"INSERT INTO outbox (name, key) VALUES ('{table.name}', json_array({_key_columns(table, row)})); END"
-        for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD"))
+        f'CREATE TRIGGER "outbox_{table.name}_{event.lower()}" AFTER {event} ON "{table.name}" BEGIN {note}; END'
+        for event, note in notes.items()
     ]
 
 
 def _postgresql_triggers(table: Table) -> list[str]:
     """Returns the statements that create a table's trigger and its function."""
-    columns = _key_columns(table, "changed")
+    old = _key_columns(table, "OLD")
+    new = _key_columns(table, "NEW")
+    note = f"INSERT INTO outbox (name, key) SELECT '{table.name}', json_build_array"
     return [
-        f"CREATE FUNCTION outbox_{table.name}() RETURNS trigger LANGUAGE plpgsql AS $$ "
-        f'DECLARE changed "{table.name}"; BEGIN '
-        "IF TG_OP = 'DELETE' THEN changed = OLD; ELSE changed = NEW; END IF; "
-        f"INSERT INTO outbox (name, key) VALUES ('{table.name}', json_build_array({columns})::text); "
+        f"CREATE FUNCTION outbox_{table.name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        f"IF TG_OP != 'DELETE' THEN {note}({new})::text; END IF; "
+        f"IF TG_OP = 'DELETE' OR TG_OP = 'UPDATE' AND ROW({old}) != ROW({new}) "
+        f"THEN {note}({old})::text; END IF; "
         "RETURN NULL; END $$",
         f'CREATE TRIGGER "outbox_{table.name}" AFTER INSERT OR UPDATE OR DELETE ON "{table.name}" '
         f"FOR EACH ROW EXECUTE FUNCTION outbox_{table.name}()",
@@ -426,6 +468,11 @@ def _voter_columns(table: Table) -> frozenset[str]:
         for key in column.foreign_keys
         if key.column is VOTER.c.id
     )
+
+
+def _has_voter_key(table: Table) -> bool:
+    """Whether a voter is in a table's key."""
+    return not _voter_columns(table).isdisjoint(column.name for column in table.primary_key)
 
 
 def _times(table: Table, row: Mapping[str, Any]) -> list[datetime]:

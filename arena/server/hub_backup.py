@@ -18,16 +18,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeVar
 
-import httpx2
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, DatasetInfo, HfApi
-from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
+from huggingface_hub.errors import RepositoryNotFoundError
 from sqlalchemy import Column, Integer, Table, Text, select, update
 
-from arena.database import METADATA, Database, DatabaseError, Moment, now
+from arena.database import COPY_KEY, METADATA, Database, DatabaseError, Moment, now
 from arena.server.change_log import Batch, ChangeLog, ChangeLogError, fold_files
 from arena.server.hub_requests import (
+    FAILURES,
     HubDownError,
     HubError,
     Sleep,
@@ -51,10 +52,12 @@ _MOST_TURNS_WAITED = 10
 """The most multiples of `EVERY` that the next commit waits if the Hub asks for it."""
 _START_WAITS = (4, 8, 16, 32)
 """Seconds between attempts to reach the Hub at start. Many hosts don't restart a server whose start failed."""
-_FAILURES = (HfHubHTTPError, httpx2.HTTPError, OSError, RuntimeError, ValueError, LookupError)
-"""Exceptions of the Hub's library, and HubError, which is an OSError."""
 _ROWS = "votes/"
 _FOLDED = re.compile(r"votes/folded-([0-9]+)/")
+_NUMBERED = re.compile(
+    r"votes/(?:[0-9-]{10}/[0-9a-f]{16}|folded-[0-9]+/[0-9a-f]{16}-[0-9a-f]{8})-([0-9]+)\.jsonl"
+)
+"""The path of a file of rows, with the number of its latest batch."""
 FOLD = 16
 """The number of files of a level that become one of the next level: a year's 600,000 commits leave fewer than 80."""
 _FOLD_AT_ONCE = 256
@@ -96,9 +99,12 @@ class HubDataset:
             return frozenset(self._api.list_repo_files(self._name, repo_type="dataset"))
 
     def read(self, path: str) -> bytes:
-        """Returns the content of a file. Raises HubError, which names it."""
-        download = partial(self._api.hf_hub_download, self._name, path, repo_type="dataset")
-        with _as_hub_errors(path):
+        """Returns the content of a file, which leaves nothing on this disk. Raises HubError, which names it."""
+        # Without a folder, the Hub's library would keep each file in HF_HOME.
+        with _as_hub_errors(path), TemporaryDirectory() as folder:
+            download = partial(
+                self._api.hf_hub_download, self._name, path, repo_type="dataset", local_dir=folder
+            )
             return retry(lambda: Path(download()).read_bytes(), self._sleep)
 
     def commit(
@@ -176,9 +182,11 @@ class HubBackup:
         self._clock = clock
         self._most_bytes = most_bytes
         self._instance = secrets.token_hex(8)
-        self._writer = f"{_WRITER}{database.secret_key('copy').hex()[:16]}"
-        self._sent_pictures: frozenset[str] | None = None
-        """The pictures on the Hub; None until they are listed."""
+        self._writer = f"{_WRITER}{database.secret_key(COPY_KEY).hex()[:16]}"
+        self._is_checked = False
+        """Whether the dataset was found to be this database's copy."""
+        self._sent_pictures: frozenset[str] = frozenset()
+        """The pictures on the Hub, once the dataset is checked."""
         self._commits = FOLD
         """Commits since the last fold. It starts at FOLD, because earlier runs may have left files to fold."""
         self._idle_at: datetime | None = None
@@ -275,7 +283,10 @@ class HubBackup:
 
     def _run(self) -> None:
         while not self._ending.wait(self._pause().total_seconds()):
-            self.step()
+            try:
+                self.step()
+            except Exception:  # or nothing would be copied until the next start
+                log.exception("the copy is late")
 
     def _pause(self) -> timedelta:
         """Returns the time until the next step, which comes no later than the next commit."""
@@ -307,6 +318,10 @@ class HubBackup:
         """Commits waiting changes, the oldest first. Returns whether some are left."""
         begun = self._clock()
         try:
+            if not self.change_log.count_waiting():
+                return False
+            if not self._is_checked:
+                self._check_dataset()
             batches = self._batches()
             if not batches:
                 return False
@@ -329,6 +344,25 @@ class HubBackup:
             self._store_state(problem="", copied_at=begun)
         return has_more
 
+    def _check_dataset(self) -> None:
+        """Checks the dataset before the first commit. A new dataset gets all rows.
+
+        Raises HubError if it is the copy of another database, or of a later state of this one.
+        """
+        paths = self._hub.paths()
+        refuse_another(self._writer, paths)
+        # Read after the paths, since another server of this database may commit meanwhile.
+        last_number = self.change_log.last_number()
+        if _latest_number(paths) > last_number:
+            raise HubError(
+                "the dataset in MIRROR is newer than this database, as if an older backup was put back, so copying has "
+                "stopped here. Set MIRROR to a new dataset"
+            )
+        if last_number and self._writer not in paths:
+            self.change_log.start_anew()
+        self._sent_pictures = frozenset(path.removeprefix(_PICTURES) for path in paths)
+        self._is_checked = True
+
     def _batches(self) -> Sequence[Batch]:
         """Returns the oldest changes that fit into one commit. Every batch but the last is full."""
         batches: list[Batch] = []
@@ -344,10 +378,6 @@ class HubBackup:
 
     def _commit(self, batches: Sequence[Batch]) -> None:
         """Commits batches, with the pictures they name that are not on the Hub yet. Raises HubError and OSError."""
-        if self._sent_pictures is None:
-            self._sent_pictures = frozenset(
-                path.removeprefix(_PICTURES) for path in self._hub.paths()
-            )
         named_pictures = frozenset().union(*(batch.pictures for batch in batches))
         unsent = named_pictures - self._sent_pictures
         new_pictures = [name for name in unsent if (self._pictures / name).is_file()]
@@ -369,8 +399,9 @@ class HubBackup:
         try:
             while fold := due_fold(self._hub.paths()):
                 content = fold_files((self._hub.read(path) for path in fold.paths), fold.paths)
-                name = f"{_ROWS}folded-{fold.level}/{self._instance}-{secrets.token_hex(4)}.jsonl"
-                self._hub.commit({name: content}, fold.paths, self._writer)
+                name = f"{self._instance}-{secrets.token_hex(4)}-{_latest_number(fold.paths)}.jsonl"
+                path = f"{_ROWS}folded-{fold.level}/{name}"
+                self._hub.commit({path: content}, fold.paths, self._writer)
         except (OSError, ChangeLogError) as error:
             log.warning("files of the copy are not folded: %s", error)
 
@@ -408,12 +439,18 @@ def due_fold(paths: Iterable[str]) -> Fold | None:
     return Fold(level + 1, sorted(levels[level])[:_FOLD_AT_ONCE])
 
 
+def _latest_number(paths: Iterable[str]) -> int:
+    """Returns the number of the latest batch in files of rows, by their names; 0 if there is none."""
+    matches = map(_NUMBERED.fullmatch, paths)
+    return max((int(match[1]) for match in matches if match), default=0)
+
+
 @contextmanager
 def _as_hub_errors(path: str = "") -> Iterator[None]:
     """Turns the exceptions of the Hub's library into HubError, which names the path."""
     try:
         yield
-    except _FAILURES as error:
+    except FAILURES as error:
         raise _hub_error(error, path) from error
 
 

@@ -23,6 +23,8 @@ LONGEST_WAIT = 20
 """Longest delay, in seconds, that a request accepts from the Hub; above it, the caller gets an error."""
 TIMEOUT_SECONDS = 20
 """Time-out for connecting, and between two pieces of a response."""
+FAILURES = (HfHubHTTPError, httpx2.HTTPError, OSError, RuntimeError, ValueError, LookupError)
+"""Exceptions of the Hub's library, and HubError, which is an OSError."""
 _PASSING_STATUSES = frozenset((408, 412, 425, 429))
 """Status codes, besides 5xx, after which a retry may succeed; 412: another commit came in between."""
 

@@ -7,12 +7,10 @@ refused.
 from collections.abc import Collection
 from pathlib import Path
 
-import httpx2
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, get_token
-from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.utils import logging
 
-from arena.server.hub_requests import HubError, retry, retry_hub_requests, status_of
+from arena.server.hub_requests import FAILURES, HubError, retry, retry_hub_requests, status_of
 
 _HUB_FILE = ".gitattributes"
 """A file that the Hub adds by itself."""
@@ -50,7 +48,7 @@ def upload_dataset(
         retry(lambda: _replace(api, name, folder))
     except HubError:  # which is an OSError
         raise
-    except (HfHubHTTPError, httpx2.HTTPError, OSError, ValueError) as error:
+    except FAILURES as error:
         raise HubError(_error_text(error, name)) from error
 
 

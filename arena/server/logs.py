@@ -7,6 +7,7 @@ import io
 import ipaddress
 import json
 import logging
+import math
 import re
 import sys
 from collections.abc import Iterable
@@ -38,6 +39,10 @@ _MOST = 20_000
 """Most characters of a record's text, and of its error."""
 _MOST_LINES = 500
 """Most lines of a traceback in one record."""
+_REPEAT_SECONDS = 60
+"""The seconds after a record in which the same one is left out."""
+_MOST_REPEATS = 1000
+"""Most records whose repeats are left out."""
 
 
 class Redaction:
@@ -125,10 +130,32 @@ def _is_news(record: logging.LogRecord) -> bool:
     return record.msg != "socket.send() raised exception."
 
 
+class _Repeats:
+    """A filter of records that repeat one of the last minute, as a full disk makes two a second."""
+
+    def __init__(self) -> None:
+        self._written_at: dict[int, float] = {}
+        """Times by the hash of a record's logger and text."""
+
+    def __call__(self, record: logging.LogRecord) -> bool:
+        try:
+            text = record.getMessage()
+        except (TypeError, ValueError):  # arguments that don't fit, which the handler passes over
+            return True
+        key = hash((record.name, text, repr(record.exc_info and record.exc_info[1])))
+        if record.created - self._written_at.get(key, -math.inf) < _REPEAT_SECONDS:
+            return False
+        if len(self._written_at) >= _MOST_REPEATS:
+            self._written_at.clear()
+        self._written_at[key] = record.created
+        return True
+
+
 def start_logging(secrets: Iterable[Secret], stream: TextIO | None = None) -> None:
     """Starts logging to a stream (default: stderr), and redirects stderr itself to the log."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(Redaction(secrets)))
+    handler.addFilter(_Repeats())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.captureWarnings(True)
     logging.getLogger("asyncio").addFilter(_is_news)

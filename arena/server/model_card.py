@@ -24,6 +24,8 @@ _INDEX = "model-index"
 _CONTEXT_LINES = 3
 """The number of unchanged lines that a diff shows above and below the added ones."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_OTHER_END = re.compile("[\x85\u2028\u2029]")
+"""A line's end for YAML, by which it counts lines, and for nothing else."""
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BY_HAND = "Download model-index.yaml and add it there."
 
@@ -211,7 +213,7 @@ def _addition(front: str, model: str, result: Mapping[str, Any], has_results: bo
         text = front_matter({_INDEX: [{"name": model, "results": [result]}]})
         return _Addition(text, len(_LINE.findall(front)), column)
     results = _value_node(_first_node(_value_node(root, _INDEX)), "results")
-    if not isinstance(results, SequenceNode) or results.flow_style:
+    if not isinstance(results, SequenceNode) or results.flow_style or _OTHER_END.search(front):
         raise ModelCardError(f"The card's model-index has an unusual form. {_BY_HAND}")
     lines = _LINE.findall(front)
     end = results.value[-1].end_mark

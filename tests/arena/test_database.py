@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import closing
@@ -220,6 +221,25 @@ def test_servers_share_the_lock_of_a_table(postgresql):
     assert len(locks) == 1 and locks != {"[]\n"}
 
 
+def test_servers_that_bump_a_new_counter_at_once_wait_for_one_another(postgresql):
+    url = new_postgresql_database(postgresql)
+    with closing(Database(url)) as database, closing(Database(url)) as other:
+
+        def bump() -> None:
+            with other.write() as connection:
+                bump_counter(connection, "steps")
+
+        with ThreadPoolExecutor() as pool:
+            with database.write() as connection:
+                bump_counter(connection, "steps")
+                second = pool.submit(bump)
+                with pytest.raises(FutureTimeout):
+                    second.result(timeout=0.3)
+            second.result(timeout=10)
+        with database.read() as connection:
+            assert counter(connection, "steps") == 2
+
+
 def test_counters_lose_no_step_to_threads_and_other_programs(database, database_url):
     other = Database(database_url)
 
@@ -227,9 +247,8 @@ def test_counters_lose_no_step_to_threads_and_other_programs(database, database_
         with (database if number % 2 else other).write() as connection:
             bump_counter(connection, "steps")
 
-    bump(0)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(bump, range(39)))
+        list(pool.map(bump, range(40)))
     with database.read() as connection:
         assert counter(connection, "steps") == 40
         assert counter(connection, "never bumped") == 0
@@ -482,6 +501,14 @@ def test_what_cannot_be_opened_is_named_without_its_password(tmp_path, url):
     assert "hunter2" not in message
     if address.startswith("sqlite:////"):
         assert address.removeprefix("sqlite:///") in message
+
+
+@pytest.mark.parametrize("query", ["mode=rwc", "timeout=3", "uri=true&cache=shared", "x"])
+def test_the_query_of_an_sqlite_address_means_nothing(tmp_path, query):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Database(f"sqlite:///{tmp_path / 'arena.db'}?{query}").close()
+    assert {path.name for path in tmp_path.glob("*.db*")} == {"arena.db"}
 
 
 def test_a_message_never_holds_the_row(database):

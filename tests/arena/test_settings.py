@@ -272,6 +272,17 @@ def test_the_data_folder_is_absolute_with_the_home_filled_in(monkeypatch, tmp_pa
     assert Settings.from_env({"DATA_DIR": "~/votes"}).data_dir == Path.home() / "votes"
 
 
+def test_every_path_may_begin_at_home(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "questions").mkdir()
+    (tmp_path / "models.toml").touch()
+    settings = Settings.from_env({"QUESTIONS_PATH": "~/questions", "MODELS": "~/models.toml"})
+    assert settings.questions == tmp_path / "questions"
+    assert settings.models == tmp_path / "models.toml"
+    with pytest.raises(SettingError, match="MM_VET_PATH .*no such file or folder"):
+        Settings.from_env({"MM_VET_PATH": "~/questions/none"})
+
+
 def test_a_key_is_read_by_the_name_of_its_variable():
     assert secret("SOME_KEY", {"SOME_KEY": f" {SECRET} "}) == Secret(SECRET)
     for environ in ({}, {"SOME_KEY": " "}):
@@ -364,6 +375,8 @@ def test_settings_are_frozen():
         ("DATABASE_URL", "sqlite:///"),
         ("DATABASE_URL", "postgresql://host:port/db"),
         ("DATA_DIR", "~no-such-person-here/votes"),
+        ("DATA_DIR", f"/var/{'x' * 256}/votes"),
+        ("DATA_DIR", "ä" * 128),
     ],
 )
 def test_a_wrong_value_gives_one_clear_line_that_names_its_variable(name, value):

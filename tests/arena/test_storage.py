@@ -176,6 +176,11 @@ def test_a_start_on_a_full_disk_says_so(tmp_path):
             Database(f"sqlite:///{disk / 'arena.db'}")
 
 
+def test_a_name_that_no_file_can_have_is_told(tmp_path):
+    with pytest.raises(DatabaseError, match="can't be opened: .*File name too long"):
+        Database(f"sqlite:///{tmp_path / ('x' * 256) / 'arena.db'}")
+
+
 def test_a_copy_put_back_beside_the_log_of_another_file_is_refused_until_the_log_is_gone(tmp_path):
     url, file = f"sqlite:///{tmp_path / 'arena.db'}", tmp_path / "arena.db"
     settings = Settings.from_env({"DATA_DIR": str(tmp_path)})

@@ -7,6 +7,7 @@ from sqlalchemy import select
 
 from arena.admin.actions import latest_actions
 from arena.admin.campaigns import CampaignAdmin
+from arena.admin.checklist import checklist
 from arena.battles.tables import SEAT
 from arena.battles.vote_table import VoteTable
 from arena.io.strict_json import RowsError
@@ -55,6 +56,24 @@ def test_a_wrong_campaign_is_refused_in_one_line(bank, change, told):
     assert told in str(refused.value)
     assert "\n" not in str(refused.value)
     assert len(acts(bank)) == 1, "only the first was made"
+
+
+@pytest.mark.parametrize(
+    ("named", "is_there", "told"),
+    [
+        ("pilot", True, "pilot."),
+        ("pilots", False, "there's no pilots yet. Check CAMPAIGNS"),
+        ("zoo,pilot,pets", False, "there's no pets and no zoo yet."),
+        ("", False, "none. Name one in CAMPAIGNS"),
+    ],
+)
+def test_counted_campaigns_that_were_not_made_are_named(bank, tmp_path, named, is_there, told):
+    PaidCampaign(bank)
+    settings = Settings.from_env({"DATA_DIR": str(tmp_path), "CAMPAIGNS": named})
+    with bank.read() as connection:
+        entries = checklist(settings, connection, 0)
+    (entry,) = [entry for entry in entries if entry.what == "Counted campaigns"]
+    assert entry.is_there == is_there and told in entry.details
 
 
 def test_sources_of_check_items_must_hold_what_is_asked(bank):

@@ -9,7 +9,7 @@ import sys
 from contextlib import closing
 
 import pytest
-from sqlalchemy import func, select, true
+from sqlalchemy import func, select, true, update
 
 import app  # noqa: F401 every table is there
 from arena.admin.actions import latest_actions
@@ -26,7 +26,7 @@ from arena.admin.erasure import (
 from arena.battles.choices import UnknownBattleError
 from arena.battles.tables import BATTLE, TURN, VOTER
 from arena.battles.vote_table import VoteTable
-from arena.battles.voters import NOBODY, Account, Voters
+from arena.battles.voters import LOGIN, LOGIN_AGE, NOBODY, Account, Voters
 from arena.budget import BUDGET
 from arena.database import METADATA, Database, now
 from arena.fraud.flags import voter_marks
@@ -177,6 +177,29 @@ def test_a_person_is_forgotten_with_the_guest_that_they_were(bank, forgetting):
     assert voters.log_in(Account("4711", "ann"), fresh, "f" * 64) != person, (
         "and who comes again is new"
     )
+
+
+@pytest.mark.parametrize("ends", ["logged out", "a month later"])
+def test_a_person_is_forgotten_with_the_guest_behind_a_login_that_is_over(
+    bank, images, forgetting, ends
+):
+    login, voters = hashlib.sha256(b"the cookie of the login").hexdigest(), Voters(bank)
+    person = voters.log_in(Account("4711", "ann"), COOKIE, login)
+    if ends == "logged out":
+        voters.log_out(login)
+    else:
+        with bank.write() as connection:
+            connection.execute(update(LOGIN).values(since=now() - LOGIN_AGE))
+    guest = Visitor(bank, login)
+    guest.decide()
+    token = bring(images, guest.id, live_vote(bank, guest.id), keep=True)
+    assert guest.id != person and forgetting.find(code_of(login)) == person
+    forgetting.forget(person, "ada")
+    told = everything(bank)
+    assert login not in told and SECRET not in told
+    assert images.path(guest.id, token) is None
+    with bank.read() as connection:
+        assert guest.id not in set(connection.scalars(select(BATTLE.c.voter_id)))
 
 
 def test_whether_a_vote_counts_does_not_change(bank, forgetting):

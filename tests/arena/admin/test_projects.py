@@ -1,5 +1,6 @@
 """Projects of items as an operator makes, watches, mends and pays them."""
 
+import asyncio
 import csv
 import os
 import re
@@ -15,9 +16,11 @@ from arena.seats.qualification import Qualification
 from arena.seats.spec import CampaignError
 from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
 from arena.settings import Settings
+from arena.types import Price
 from arena.web.project_view import projects_html
 from tests.support.live_visitor import catalogue, table
 from tests.support.run_desk import RunDesk
+from tests.support.scripted_vlm import ScriptedVLM
 from tests.support.writers import Project, photo, projects_of
 
 TOML = """
@@ -75,6 +78,17 @@ def test_a_project_is_made_of_its_file_and_its_price_is_told(admin):
     assert "no price for gift, so" in told[2] and "$" not in told[2]
     both = TOML.replace('"streets"', '"both"\nmodel = "gift"\nblind_model = "gift"')
     assert "no price for gift, so" in admin.summary(admin.make("ada", both.encode()))[2]
+
+
+def test_what_answers_without_a_text_cost_is_spent_too(database, tmp_path, admin):
+    project = Project.on(database, tmp_path, model="writer")
+    for person in ("ann", "bob"):
+        project.do(project.seat(person))
+    vlm = ScriptedVLM("writer", " ", price=Price(2.0, 6.0))
+    admin.drafting._find_vlm = lambda _: vlm
+    assert "is empty" in asyncio.run(admin.drafting.answer(project.campaign, project.drafts[0].id))
+    standing = admin.standing(project.campaign)
+    assert standing.spent == admin.drafting.budget.total().spent > 0
 
 
 def test_a_campaign_that_somebody_else_ends_meanwhile_says_why_it_ended(admin, monkeypatch):
@@ -229,6 +243,14 @@ def test_whoever_waits_for_an_operator_has_not_gone_away(database, tmp_path, adm
     assert admin.standing(project.campaign).states == {"working": 1, "abandoned": 1}
     proposals = [row["proposal"] for row in admin.sheet("pets").rows]
     assert proposals == ["wait", "ask to return"]
+
+
+def test_the_price_holds_for_texts_of_any_script(admin):
+    """A call reserves the bytes of its texts, three times, and a character has up to four."""
+    priced = TOML.replace('"streets"', '"priced"\nmodel = "writer"')
+    price = admin.summary(admin.make("ada", priced.encode()))[2]
+    dollars = float(re.search(r"\$([0-9.]+) at most for an item", price)[1])
+    assert dollars >= 3 * 4 * (2000 + 5000) * MODEL["prompt_price"] / 1e6
 
 
 def test_a_projects_price_says_who_reads_its_samples(admin):

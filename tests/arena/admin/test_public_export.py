@@ -92,15 +92,19 @@ def test_marks_of_a_stored_answer_are_left_out_since_voters_see_them_before_the_
     assert [live[name] for name in marks] == [word_count(f"I look: {SECRET}"), 0, False, False]
 
 
-def test_how_much_was_thought_is_unknown_once_the_text_is_gone(voted, tmp_path):
-    """None, as for a stored answer, and not 0, which would say that the model did not think."""
+def test_how_much_was_thought_is_unknown_once_the_texts_are_removed(voted, tmp_path):
+    """As after a voter was forgotten, and in what comes back from the copy after a wipe."""
+    stays = live_vote(voted, Visitor(voted, "third-cookie").id)
+    with voted.write() as connection:
+        earlier = update(BATTLE).where(BATTLE.c.id == stays)
+        connection.execute(earlier.values(voted_at=now() - timedelta(hours=1), tick=0))
     gone = Visitor(voted, "second-cookie").id
     Erasure(voted, OwnImages(voted, tmp_path / "own")).forget(gone, "ada")
     write_export(voted, tmp_path)
-    live = lines(tmp_path)[-1]
-    assert live["source"] == "Own pictures, answered live"
+    *_, forgotten, kept = lines(tmp_path)
     marks = ("words_thought_a", "words_thought_b", "cut_a", "cut_b")
-    assert [live[name] for name in marks] == [None, None, False, False]
+    assert [forgotten[name] for name in marks] == [None, None, False, False]
+    assert [kept[name] for name in marks] == [word_count(f"I look: {SECRET}"), 0, False, False]
 
 
 def test_a_tie_keeps_its_sides(voted, tmp_path):

@@ -8,11 +8,12 @@ from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
+from pandas._libs.parsers import STR_NA_VALUES
 from PIL import Image
 
 from arena.authoring.board import due_checks, quality_rows
 from arena.authoring.checks import DraftError
-from arena.authoring.choices import letter_in, shuffle_options
+from arena.authoring.choices import EMPTY_CELLS, letter_in, shuffle_options
 from arena.authoring.events import (
     BlindAnswer,
     Check,
@@ -73,6 +74,20 @@ def chose(letter: str) -> Verification:
         ("D", None),
         ("A dog, I would guess", None),
         ("There is no picture.", None),
+        ("Option A is wrong, it's B", None),
+        ("It can't be option A. B", None),
+        ("A. No, the answer is B", None),
+        ("It can't be option A", None),
+        ("The wrong answer is A", None),
+        ("I would rule out option C", None),
+        ("Choice B isn't it", None),
+        ("C: no", None),
+        ("Option A does not fit", None),
+        ("Option B or A if it sleeps", None),
+        ("B. a cat", None),
+        ("B. Not a cat, I think", None),
+        ("I can't see the picture, so the answer is B.", "B"),
+        ("The answer is B. A dog wouldn't sleep. I never saw plan D.", "B"),
     ],
 )
 def test_a_models_letter_is_read_where_it_is_sure(reply, letter):
@@ -81,6 +96,17 @@ def test_a_models_letter_is_read_where_it_is_sure(reply, letter):
 
 def test_an_option_behind_its_letter_may_have_a_letter_itself():
     assert letter_in("B. Vitamin A.", ("Vitamin B", "Vitamin A")) == "B"
+
+
+def test_of_options_that_differ_in_case_alone_a_letter_tells():
+    options = ("Iphone", "iPhone", "a dog")
+    replies = ("iPhone", "B", "B. iPhone", "A. iphone", "a dog")
+    assert [letter_in(reply, options) for reply in replies] == [None, "B", "B", "A", "C"]
+
+
+def test_an_option_may_be_a_rejection():
+    assert letter_in("A. No.", ("no", "not yet")) == "A"
+    assert letter_in("B. Not yet", ("no", "not yet")) == "B"
 
 
 def test_no_letter_is_right_more_often():
@@ -149,11 +175,14 @@ def test_a_question_goes_on_without_a_model_that_fails(database, tmp_path):
     "right, wrong, told",
     [
         (" ", ["x"], "The right answer is empty"),
+        ("\u200b\u2800", ["x"], "The right answer is empty"),
+        ("x", ["\u3164"], "The wrong answer is empty"),
         ("x", ["", " "], "has no wrong answer"),
         ("x", ["y", " x. "], "Two answers are the same: x"),
         ("3", ["4", "3"], "Two answers are the same: 3"),
         ("x", list("abcdef"), "has 7 answers. Keep 6 at most"),
         ("x", ["NA"], "read the answer NA as an empty cell"),
+        ("n/a", ["y"], "read the answer n/a as an empty cell"),
         ("x" * 301, ["y"], "has 301 characters"),
     ],
 )
@@ -166,6 +195,10 @@ def test_answers_that_make_no_question_are_told(project, right, wrong, told):
     with pytest.raises(DraftError, match="one picture, not 2"):
         two = [*offered, project.offer(ann, token, 2)]
         project.writing.instruction(ann, token, "Which?", two, "x", ["y"])
+
+
+def test_no_answer_is_what_pandas_takes_for_an_empty_cell():
+    assert STR_NA_VALUES - {""} == EMPTY_CELLS
 
 
 def test_a_question_that_tells_its_answer_is_warned_of_and_a_choice_of_two_words_is_not(project):

@@ -161,6 +161,26 @@ def test_what_somebody_wrote_who_took_consent_back_is_written_anew(project):
     assert project.drafts[0].state.step == "answer"
 
 
+@pytest.mark.parametrize(
+    ("steps", "leaver", "drawn"),
+    [(1, 0, "instruction"), (2, 1, "caption"), (3, 1, "caption"), (3, 2, "answer")],
+)
+def test_who_holds_a_step_after_one_that_is_withdrawn_gets_the_earlier_one(
+    project, steps, leaver, drawn
+):
+    people = [project.seat(person) for person in ("ann", "bob", "cem", "dot")]
+    for seat in people[:steps]:
+        project.do(seat)
+    held = project.store.draw(people[steps])
+    project.seats.add_event(people[leaver], "withdrew")
+    with pytest.raises(DraftError, match="Continue with the next one"):
+        project.writing.step(people[steps], held.token)
+    claim = project.store.draw(people[steps])
+    assert (claim.draft, claim.step) == (held.draft, drawn) and claim.token != held.token
+    assert project.do(people[steps]) == drawn
+    assert project.drafts[0].events[-1].seat == people[steps].id
+
+
 def test_a_family_gets_as_many_drafts_as_it_wants(database, tmp_path):
     wanted = {"families": [{"name": "art", "wanted": 2}, {"name": "food", "wanted": 1}]}
     project = Project.on(database, tmp_path, **wanted)

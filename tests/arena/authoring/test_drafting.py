@@ -2,11 +2,13 @@
 
 import asyncio
 import hashlib
+from collections.abc import AsyncGenerator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from arena.authoring.drafting import draft_prompt, prompt_digest, prompt_file
 from arena.authoring.events import BlindAnswer, DraftAnswer, Failure
@@ -154,6 +156,49 @@ def test_a_draft_that_a_dead_server_held_is_answered_after_the_seats_minutes(pro
     assert drafting.due(project.campaign) == [draft], "the next start or the next look finds it"
     asyncio.run(drafting.answer(project.campaign, draft))
     assert project.drafts[0].state.step == "verify"
+
+
+class HeldVLM(ScriptedVLM):
+    """A model that goes on with its answer once `end` is set."""
+
+    def __init__(self, *how: Any) -> None:
+        super().__init__(*how)
+        self.end = asyncio.Event()
+
+    async def stream(self, *asked: Any) -> AsyncGenerator[str, None]:
+        async for word in super().stream(*asked):
+            await self.end.wait()
+            yield word
+
+
+def claimed_at(project: Project) -> datetime:
+    with project.database.read() as connection:
+        return connection.execute(select(DRAFT_CLAIM.c.claimed_at)).scalar_one()
+
+
+def test_an_answer_that_takes_longer_than_the_seats_minutes_is_asked_for_once(project, monkeypatch):
+    monkeypatch.setattr("arena.authoring.drafting.RENEW_SECONDS", 0.01)
+    vlm = HeldVLM("writer", "There is one ball.")
+    drafting, draft = project.drafting(vlm), captioned(project)
+
+    async def scenario() -> list[str]:
+        first = asyncio.create_task(drafting.answer(project.campaign, draft))
+        while not vlm.asked:
+            await asyncio.sleep(0.01)
+        long_ago = now() - timedelta(minutes=project.campaign.spec.seat.minutes, seconds=1)
+        with project.database.write() as connection:
+            connection.execute(update(DRAFT_CLAIM).values(claimed_at=long_ago))
+        for _ in range(500):
+            await asyncio.sleep(0.01)
+            if claimed_at(project) > long_ago:
+                break
+        second = asyncio.create_task(drafting.answer(project.campaign, draft))
+        await asyncio.wait([second], timeout=0.3)
+        vlm.end.set()
+        return await asyncio.gather(first, second)
+
+    assert asyncio.run(scenario()) == ["", ""] and len(vlm.asked) == 1
+    assert project.drafts[0].state.answer.text == "There is one ball."
 
 
 def test_an_item_that_is_answered_without_its_picture_is_marked(database, tmp_path):

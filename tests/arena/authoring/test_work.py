@@ -69,6 +69,10 @@ def test_a_pictures_place_does_not_come_with_it(project, ann):
         ),
         (Credit(source=FREE.source, licence="CC BY-SA"), "Picture 1 has no creator"),
         (
+            Credit(source=FREE.source, creator="\u200b \u3164", licence="CC BY"),
+            "Picture 1 has no creator",
+        ),
+        (
             Credit(source=FREE.source, creator="A" * 501, licence="CC BY"),
             "too long. Use at most 500 characters",
         ),
@@ -300,6 +304,14 @@ def test_a_caption_without_words_does_not_give_the_answer():
     with pytest.raises(DraftError) as raised:
         check_caption(1, "...", "a bus")
     assert "has 0 words" in str(raised.value)
+
+
+@pytest.mark.parametrize("sign", ["\u3164", "\u2800", "\u200b", "\ufe0f", "\u00a0"])
+def test_a_caption_that_cannot_be_seen_is_empty(sign):
+    with pytest.raises(DraftError, match="caption of picture 1 is empty"):
+        check_caption(1, " ".join([sign] * 20), "")
+    seen = f"{CAPTION} {sign}"
+    assert check_caption(1, seen, "").startswith(CAPTION)
 
 
 def test_a_caption_says_what_can_be_seen(project, ann):

@@ -9,7 +9,7 @@ from arena.battles.store import BattleStore
 from arena.budget import BUDGET
 from arena.database import Database
 from arena.server.change_log import VOTER_KEY, ChangeLog
-from tests.support.backup import bank
+from tests.support.backup import bank, rows
 from tests.support.servers import new_postgresql_database
 from tests.support.visitors import Visitor
 
@@ -79,3 +79,15 @@ def test_servers_that_start_at_once_install_the_triggers_once(postgresql):
         spend(connection, "study s")
     assert second.count_waiting() == 1
     database.close()
+
+
+def test_of_servers_that_find_an_empty_database_at_once_one_restores_it(database, another):
+    log = ChangeLog(bank(database))
+    log.open()
+    batch = log.batch(10_000)
+    assert batch
+    fresh = another("postgresql")
+    servers = [ChangeLog(fresh), ChangeLog(fresh)]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda server: server.restore(server.unpack([batch.content])), servers))
+    assert rows(fresh) == rows(database)

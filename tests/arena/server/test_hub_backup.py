@@ -3,27 +3,32 @@
 import hashlib
 import json
 import random
+import shutil
+import tempfile
 import time
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import permutations
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
 from huggingface_hub import constants
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, insert, select, update
 
 import app
 from arena.admin.actions import ACT, latest_actions, record_action
+from arena.admin.erasure import Erasure
 from arena.admin.service import AdminService
 from arena.battles.settlements import BoardRecord, extend_record, read_record
 from arena.battles.store import BattleStore
-from arena.battles.tables import BATTLE, HAS_CHOICE, SEAT, TURN, VOTER
+from arena.battles.tables import BATTLE, HAS_CHOICE, SEAT, TURN, VOTER, VOTER_NETWORK
 from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET, Budget
-from arena.database import DIGEST, Database
+from arena.database import DIGEST, Database, back_up
 from arena.formats.registry import read
 from arena.fraud.eligibility import choose_first_official, official_board
 from arena.fraud.flags import voter_marks
@@ -53,7 +58,7 @@ from arena.web.backup_status import backup_line
 from tests.support.backup import MODELS, Clock, FolderHub, backup_of, bank, copy_all, rows, use
 from tests.support.hub_server import HubServer
 from tests.support.judging_process import WIDE, Bench
-from tests.support.live_votes import SECRET, bring, live_vote
+from tests.support.live_votes import COOKIE, SECRET, bring, live_vote
 from tests.support.toy_campaigns import PROLIFIC, TASK, Toys
 from tests.support.toy_task import ToySpec
 from tests.support.visitors import Visitor
@@ -105,6 +110,69 @@ def test_a_copy_belongs_to_the_last_database_that_began_with_it(database, anothe
     third = backup_of(another(), hub, tmp_path)
     assert third.restore()
     assert rows(third._database) == rows(new._database) != rows(database)
+
+
+def test_a_new_dataset_gets_what_was_copied_to_another_one(database, another, tmp_path):
+    """As if MIRROR had been changed: what is copied elsewhere is no change any more."""
+    rng = random.Random(18)
+    use(bank(database), 2, 3, rng)
+    copy_all(backup_of(database, FolderHub(), tmp_path))
+    use(database, 1, 1, rng)
+    hub = FolderHub()
+    copy_all(backup_of(database, hub, tmp_path))
+    fresh = another()
+    assert backup_of(fresh, hub, tmp_path).restore()
+    assert rows(fresh) == rows(database)
+
+
+@pytest.mark.parametrize("fold", [2, FOLD])
+def test_an_older_backup_that_was_put_back_leaves_the_newer_copy_alone(
+    another, tmp_path, monkeypatch, fold
+):
+    """As pg_dump makes it, with the key by which the copy knows the database."""
+    monkeypatch.setattr(hub_backup, "FOLD", fold)
+    hub, rng = FolderHub(), random.Random(19)
+    database = bank(another())
+    newer = backup_of(database, hub, tmp_path)
+    copy_all(newer)
+    database.empty_log()
+    file = shutil.copy(str(database.url.database), tmp_path / "older.db")
+    for _ in range(4):
+        use(database, 1, 2, rng)
+        newer._commit_waiting()
+        newer._fold()
+    assert any("folded-" in path for path in hub.files) == (fold == 2)
+    with closing(Database(f"sqlite:///{file}")) as older:
+        use(older, 2, 2, rng)
+        backup = backup_of(older, hub, tmp_path)
+        backup._commit_waiting()
+        assert "MIRROR is newer than this database" in backup.state().problem
+        moved = FolderHub()
+        copy_all(backup_of(older, moved, tmp_path))
+        for source, kept in ((hub, database), (moved, older)):
+            fresh = another()
+            assert backup_of(fresh, source, tmp_path).restore()
+            assert rows(fresh) == rows(kept)
+
+
+def test_a_copied_file_is_another_database_to_the_dataset(another, tmp_path):
+    """It may be opened on a second machine, where it has the numbers of the first."""
+    hub, rng = FolderHub(), random.Random(20)
+    database = bank(another())
+    backup = backup_of(database, hub, tmp_path)
+    copy_all(backup)
+    back_up(str(database.url), tmp_path / "copy.db")
+    with closing(Database(f"sqlite:///{tmp_path / 'copy.db'}")) as trial:
+        use(trial, 1, 2, rng)
+        second = backup_of(trial, hub, tmp_path)
+        second._commit_waiting()
+        assert "another server with its own database writes" in second.state().problem
+    use(database, 1, 2, rng)
+    copy_all(backup)
+    assert backup.state().problem == ""
+    fresh = another()
+    assert backup_of(fresh, hub, tmp_path).restore()
+    assert rows(fresh) == rows(database)
 
 
 def test_rows_that_were_there_before_the_backup_are_copied_once(database, tmp_path):
@@ -364,6 +432,22 @@ def test_a_stop_does_not_wait_for_a_hub_that_is_down(database, tmp_path):
     assert backup.change_log.count_waiting()
 
 
+def test_an_error_that_nobody_foresaw_does_not_end_the_copy(database, tmp_path, monkeypatch):
+    backup = backup_of(bank(database), FolderHub(), tmp_path)
+    later = Event()
+    steps = iter([ZeroDivisionError])
+
+    def step() -> None:
+        for error in steps:
+            raise error
+        later.set()
+
+    monkeypatch.setattr(backup, "step", step)
+    backup.start()
+    assert later.wait(10)
+    backup.stop()
+
+
 def test_whose_a_job_is_does_not_leave_and_it_comes_back_under_its_link(
     database, another, tmp_path
 ):
@@ -478,6 +562,44 @@ def test_a_deleted_row_stays_away(database, another, tmp_path):
     assert rows(fresh)["seat"] == []
     for batches in permutations(hub.batches()):
         assert ChangeLog(database).unpack(batches).rows["seat"] == []
+
+
+@pytest.mark.locks_or_dialect
+def test_what_a_forgotten_voter_had_does_not_come_back(database, another, tmp_path):
+    """Rows that have a voter in their key pass to another key."""
+    hub = FolderHub()
+    Visitor(bank(database), COOKIE).decide()
+    voters = Voters(database)
+    person = voters.log_in(Account("4711", "ann"), COOKIE, "login")
+    with database.write() as connection:
+        connection.execute(insert(VOTER_NETWORK).values(voter_id=person, network="home"))
+    backup = backup_of(database, hub, tmp_path)
+    copy_all(backup)
+    Erasure(database, OwnImages(database, tmp_path / "own")).forget(person, "ada")
+    copy_all(backup)
+    fresh = another()
+    assert backup_of(fresh, hub, tmp_path).restore()
+    for table in ("person", "adoption", "voter_network"):
+        assert len(rows(fresh)[table]) == len(rows(database)[table]) == 1, table
+
+
+def test_a_voter_who_gets_the_number_of_another_one_replaces_no_row(another, tmp_path):
+    """Voters have other numbers after a wipe."""
+    hub = FolderHub()
+    numbers = set()
+    for guests, name in ((3, "ann"), (2, "bob"), (1, "cem")):
+        server = another()
+        backup = backup_of(server, hub, tmp_path)
+        backup.restore()
+        for guest in range(guests):
+            Visitor(server, f"guest {guest} before {name}")
+        account = Account(f"number of {name}", name)
+        numbers.add(Voters(server).log_in(account, "", f"cookie of {name}"))
+        copy_all(backup)
+    assert len(numbers) == 1
+    fresh = another()
+    assert backup_of(fresh, hub, tmp_path).restore()
+    assert len(rows(fresh)["person"]) == 3
 
 
 def test_pictures_of_the_bank_come_back(database, another, tmp_path):
@@ -690,6 +812,20 @@ def test_the_real_client_makes_a_private_dataset_commits_and_reads(database, ano
         assert "hf_canary" not in str(caught.value)
     with pytest.raises(HubError, match="can't be reached"):
         hub.paths()
+
+
+def test_what_is_read_of_the_copy_leaves_no_file(database, another, tmp_path, monkeypatch):
+    """It has worker ids and user names of people who may be forgotten later."""
+    for folder in ("cache", "temporary"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    with HubServer() as server:
+        hub = HubDataset("ada/votes", Secret("hf_canary"), server.address, sleep=lambda _: None)
+        copy_all(backup_of(bank(database), hub, tmp_path))
+        assert backup_of(another(), hub, tmp_path).restore()
+    for folder in ("cache", "temporary"):
+        assert list((tmp_path / folder).rglob("*")) == [], folder
 
 
 def test_a_public_dataset_is_refused(tmp_path):

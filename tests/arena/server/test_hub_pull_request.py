@@ -256,6 +256,10 @@ class TestRefusals:
         "---\njust words\n---\n",
         "---\n" + "a: 1\n" * 20_000 + "---\n",
         "---\n{a: 1}\n---\n",
+        *(
+            f"---\nmodel-index:\n- name: 'a{end}b'\n  results:\n  - {{task: {{type: a}}, metrics: []}}\n---\n"
+            for end in ("\x85", "\u2028", "\u2029")
+        ),
     ],
 )
 def test_a_card_that_cannot_be_extended_is_left_alone(card):

@@ -75,6 +75,18 @@ def test_requests_that_fail_are_sent_again(hub, folder, kind, monkeypatch):
     assert hub.files.keys() == {"README.md", "data/test.parquet"}
 
 
+@pytest.mark.parametrize("error", [KeyError("url"), RuntimeError("hf_canary")])
+def test_a_reply_that_the_library_does_not_understand_is_told_in_a_sentence(
+    hub, folder, error, monkeypatch
+):
+    def create_repo(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(HfApi, "create_repo", create_repo)
+    with pytest.raises(HubError, match=rf"didn't accept ada/pets \({type(error).__name__}\)"):
+        upload(hub, folder)
+
+
 def test_what_the_hub_refuses_is_told_without_its_words(hub, folder, monkeypatch):
     for name in ("pets", "a/b/c"):
         with pytest.raises(HubError, match="Write OWNER/NAME"):

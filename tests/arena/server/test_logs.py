@@ -52,6 +52,42 @@ def test_who_leaves_while_an_answer_is_written_is_no_record():
     assert [record["text"] for record in records(written)] == ["another"]
 
 
+def test_a_record_that_repeats_is_a_line_a_minute():
+    """As on a full disk, where each attempt to write fails."""
+
+    def log(name: str, text: str, second: float, error: Exception | None = None) -> None:
+        record = logging.LogRecord(name, logging.WARNING, "", 1, "%s", (text,), None)
+        record.created = 1e9 + second
+        record.exc_info = (type(error), error, None) if error else None
+        logging.getLogger(name).handle(record)
+
+    with logged() as written:
+        for second in range(200):
+            log("arena.database", "write refused: database or disk is full", second)
+            log("scoring.jobs.worker", "jobs wait for the database: Not saved.", second + 0.5)
+        assert len(records(written)) == 8
+        log("arena.database", "write refused: disk I/O error", 200)
+        log("arena.database", "jobs wait for the database: Not saved.", 200)
+        for error in (ValueError("one"), ValueError("one"), ValueError("two"), None):
+            log("x", "failed", 200, error)
+    assert [record["text"] for record in records(written)[8:]] == [
+        "write refused: disk I/O error",
+        "jobs wait for the database: Not saved.",
+        "failed",
+        "failed",
+        "failed",
+    ]
+
+
+def test_what_is_told_apart_is_bounded():
+    with logged() as written:
+        for number in range(2500):
+            logging.getLogger("x").warning("%d", number)
+        (handler,) = logging.getLogger().handlers
+        (repeats,) = handler.filters
+    assert len(records(written)) == 2500 and len(vars(repeats)["_written_at"]) <= 1000
+
+
 def test_a_record_says_when_where_and_what():
     with logged() as written:
         logging.getLogger("arena.database").warning("write refused: %s", "disk full")

@@ -230,7 +230,8 @@ def test_an_item_is_hidden_by_a_button_beside_it(desk):
     first = item(desk)
     page = part(desk.read("?find=picture+1"), "items")
     assert page.count(">Hide</button>") == 1 and f'value="{item(desk, 1).key}"' in page
-    for wanted in (first.key, f"https://a.example/item/{first.key}", "IN picture 0"):
+    link = f"https://a.example/item/{first.key}"
+    for wanted in (first.key, link, f"{link}%3Flang=zh%23top", "IN picture 0"):
         page = part(desk.read(f"?find={wanted}"), "items")
         assert f'form="items-hide" name="about" value="{first.key}">Hide' in page, wanted
     assert "No visible item matches" in part(desk.read("?find=nothing+at+all"), "items")

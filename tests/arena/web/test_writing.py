@@ -15,6 +15,7 @@ from arena.authoring.store import DraftStore
 from arena.budget import DRAFTS, Budget, Ceilings
 from arena.database import Database
 from arena.seats.campaigns import CampaignStore
+from arena.seats.spec import CampaignError
 from arena.web.writing_task import KEYS
 from tests.support.scripted_vlm import ScriptedVLM
 from tests.support.writers import CAPTION, Project, photo
@@ -177,6 +178,20 @@ def test_a_second_browser_is_told_and_shown_what_it_had_written(pages):
     assert draft.state.captions == (text,)
 
 
+def test_who_loses_a_step_because_an_author_withdrew_is_shown_what_was_written(pages):
+    ann = pages.project.seat("ann")
+    pages.project.do(ann)
+    bob = pages.writer("bob")
+    assert bob.step == "caption"
+    pages.project.seats.add_event(ann, "withdrew")
+    bob.fill({"caption-1": CAPTION.format("a long wall"), "act": "send"})
+    assert (bob.status, bob.step) == (409, "instruction")
+    assert "Continue with the next one" in bob.problem
+    assert CAPTION.format("a long wall") in bob.html
+    bob.get()
+    assert (bob.status, bob.step) == (200, "instruction")
+
+
 def test_a_long_caption_in_chinese_passes_whole(pages):
     pages.writer("ann").do(1)
     text = "一只棕色的狗站在绿色的草地上" * 200
@@ -299,6 +314,46 @@ def _captioned(database: Database, folder) -> Project:
     for person in ("ann", "bob"):
         project.do(project.seat(person))
     return project
+
+
+def test_an_error_that_nobody_foresaw_does_not_end_the_answers(
+    database, tmp_path, monkeypatch, caplog
+):
+    """As from a stored spec that a later rule refuses."""
+    monkeypatch.setattr("arena.authoring.draft_worker.SWEEP_SECONDS", 0.02)
+    project = _captioned(database, tmp_path)
+    worker = worker_on(database, ScriptedVLM("writer", "One ball."))
+    places = {worker._campaigns: "all", worker._drafting: "answer"}
+    for service, name in places.items():
+        call = getattr(service, name)
+        errors = [CampaignError("budget is wrong")]
+
+        def failing(*given: object, call=call, errors=errors):
+            for error in errors:
+                errors.clear()
+                raise error
+            return call(*given)
+
+        monkeypatch.setattr(service, name, failing)
+
+    async def run() -> None:
+        async with worker.running():
+            await _when(lambda: project.drafts[0].state.step == "verify")
+
+    asyncio.run(run())
+    assert caplog.text.count("CampaignError: budget is wrong") == 2
+
+
+def test_a_draft_that_is_announced_while_the_server_stops_waits_for_the_next(database, tmp_path):
+    project = _captioned(database, tmp_path)
+    worker = worker_on(database, ScriptedVLM("writer", "One ball."))
+
+    async def run() -> None:
+        async with worker.running():
+            await _when(lambda: project.drafts[0].state.step == "verify")
+
+    asyncio.run(run())
+    worker.answer_soon(project.campaign, project.drafts[0].id)
 
 
 def test_a_model_answers_what_was_left_at_the_start_and_what_is_captioned(database, tmp_path):
