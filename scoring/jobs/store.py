@@ -256,6 +256,7 @@ class Jobs:
     def delete(self, owner: str, link: str) -> Job:
         """Deletes a job and its report, and returns the deleted job; an active one stops. Raises JobError."""
         with self._database.write() as connection:
+            take_turn(connection, JOB)
             job = self._owners_job(connection, owner, link)
             connection.execute(delete(JOB).where(JOB.c.link == link))
         self._database.empty_log()
@@ -264,6 +265,7 @@ class Jobs:
     def publish(self, owner: str, link: str, published: bool) -> Job:
         """Publishes a finished report, or makes it private again. Raises JobError."""
         with self._database.write() as connection:
+            take_turn(connection, JOB)
             job = self._owners_job(connection, owner, link)
             # A withdrawn report can't be published again, but it can be made private.
             is_withdrawn = published and job.withdrawn is not None
@@ -282,6 +284,7 @@ class Jobs:
         stopped = and_(JOB.c.state.in_(STOPPED), JOB.c.queued < now() - KEPT_FREE)
         quoted = and_(JOB.c.state == "quoted", JOB.c.created < now() - _ABANDONED)
         with self._database.write() as connection:
+            take_turn(connection, JOB)
             forget_days(connection)
             return connection.execute(delete(JOB).where(or_(free, stopped, quoted))).rowcount
 

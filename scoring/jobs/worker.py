@@ -146,6 +146,9 @@ class JobWorker:
                 await self._poll()
             except DatabaseError as error:
                 log.warning("jobs wait for the database: %s", error)
+            except Exception:
+                # Nobody else judges the jobs of this server.
+                log.exception("jobs were not looked after")
             await asyncio.to_thread(self._wakeup.wait, TICK_SECONDS)
         try:
             await self._drain()

@@ -297,6 +297,23 @@ def test_a_job_that_cannot_be_judged_fails_alone(database, draft, problem):
             assert ended(bench, sound.link).state == "done"
 
 
+@ON_SQLITE
+def test_an_unforeseen_error_of_one_look_ends_no_worker(database, monkeypatch, caplog):
+    with OpenAIServer() as server:
+        bench = Bench(database, server.address)
+        lapse, errors = bench.jobs.lapse, iter([LookupError("unforeseen")])
+
+        def fail_once() -> None:
+            for error in errors:
+                raise error
+            lapse()
+
+        monkeypatch.setattr(bench.jobs, "lapse", fail_once)
+        with running(bench):
+            wait_for(lambda: "unforeseen" in caplog.text)
+            assert ended(bench, bench.begun().link).state == "done"
+
+
 def _draft(database: Database, link: str) -> str:
     with database.read() as connection:
         return connection.execute(select(JOB.c.draft).where(JOB.c.link == link)).scalar_one()
