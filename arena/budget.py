@@ -60,13 +60,21 @@ NETWORK_DAYS = 3
 class BudgetError(RuntimeError):
     """A budget has no room for a call; with `is_temporary`, running calls may free enough when they are committed.
 
-    `until` is the latest time at which the last of them is committed.
+    `until` is the latest time at which the last of them is committed. `public_message` names no amounts, which would
+    reveal the length of a secret text that is sent.
     """
 
-    def __init__(self, text: str, is_temporary: bool, until: datetime | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        is_temporary: bool,
+        until: datetime | None = None,
+        public_message: str = "",
+    ) -> None:
         super().__init__(text)
         self.is_temporary = is_temporary
         self.until = until
+        self.public_message = public_message or text
 
 
 class Ceilings(NamedTuple):
@@ -314,6 +322,9 @@ class Budget:
                 f"and the next call may cost ${amount / 1e6:.4f}. {limit.advice}.",
                 is_temporary=spent + amount <= limit.ceiling,
                 until=self._held_until(connection, limit.name),
+                public_message=(
+                    f"The operator's budget {limit.scope} has no room for the next call. {limit.advice}."
+                ),
             )
 
     def _held_until(self, connection: Connection, name: str) -> datetime | None:

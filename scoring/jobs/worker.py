@@ -87,7 +87,8 @@ class JobWorker:
         """`on_judged` gets each complete report before its job is marked done, and again after a crash in between.
 
         `on_done` gets the job once its report can be read. `open_draft` returns a draft as the operator's judge reads
-        it. What a judge or its server says about a draft that `is_blind` is not repeated, to its owner or in the log.
+        it. What a judge or its server says about a draft that `is_blind` is not repeated, to its owner or in the log,
+        and neither is what a call costs.
         """
         self.name = secrets.token_hex(8)
         self.trials = Trials(fetcher)
@@ -215,10 +216,11 @@ class JobWorker:
 
     def _fail(self, running: _RunningJob, error: Exception) -> None:
         problem = str(error)
-        if isinstance(error, JudgeUnreadable | JudgeUnknown):
+        if isinstance(error, JudgeUnreadable | JudgeUnknown | BudgetError):
             if self._is_blind(running.claim.draft):
                 problem = error.public_message
-            if running.own is None:
+            is_judges = not isinstance(error, BudgetError)
+            if is_judges and running.own is None:
                 log.error("this site's judge is of no use, a job stopped: %s", problem)
         self._jobs.fail(self.name, running.claim.job.link, problem)
 
