@@ -39,6 +39,8 @@ class Job:
     """Judge's URL as it may be shown; empty if rules alone decided."""
     model: str
     own_key: bool
+    asker: str | None
+    """Under whom the replies of an own judge are kept, whoever owns the job since; None for the operator's judge."""
     quote: Quote
     state: State
     problem: str

@@ -297,8 +297,7 @@ class JobService:
             return []
         benchmark = benchmark_of(stored.report)
         tasks = benchmark.tasks(stored.report, stored.spec)[:FIRST_GRADES]
-        judge_owner = job.owner if job.own_key else None
-        outcomes = known_outcomes(tasks, stored.spec, job.address, judge_owner, self.cache)
+        outcomes = known_outcomes(tasks, stored.spec, job.address, job.asker, self.cache)
         return [FirstGrade(name, benchmark.outcome_text(outcome)) for name, outcome in outcomes]
 
     def price(self, owner: str, draft: Draft, judge: OwnJudge | None) -> Quote:

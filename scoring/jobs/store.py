@@ -63,6 +63,8 @@ JOB = Table(
     # The judge; empty if rules alone decide.
     *(Field(name, Text, nullable=False) for name in ("address", "model", "spec")),
     Field("own_key", Boolean, nullable=False),
+    # The owner when it was made, under whom the replies of an own judge are kept; None for the operator's judge.
+    Field("asker", Text),
     Field("quote", Text, nullable=False),
     Field("ratio", Float, nullable=False),
     Field("state", Text, nullable=False),
@@ -179,6 +181,7 @@ class Jobs:
                 draft=record.json,
                 spec=record_json(spec),
                 own_key=own_key,
+                asker=owner if own_key else None,
                 network=code,
             )
 

@@ -131,7 +131,8 @@ class JobWorker:
             )
         started = self._jobs.start(owner, link, self.name if own else None, network)
         if own:
-            self._own_endpoints[link] = own
+            # Under the name by which it asked before, so that replies that are kept aren't paid again.
+            self._own_endpoints[link] = replace(own, owner=started.asker or own.owner)
         self.wake()
         return started
 

@@ -8,6 +8,7 @@ import random
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,11 +16,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
+from arena.battles.voters import Account
 from arena.database import Database, now
 from arena.inference.endpoint import Endpoint
 from scoring.benchmarks.mm_vet import Options
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
 from scoring.jobs import worker
+from scoring.jobs.owners import ReportOwners
 from scoring.jobs.store import JOB, JobError
 from scoring.judges.cache import REPLY
 from scoring.report import Report
@@ -41,6 +44,7 @@ from tests.support.judging_process import (
 )
 from tests.support.killed import Killed
 from tests.support.openai_server import Body, Faults, OpenAIServer, steady_score
+from tests.support.scoring_desk import Visit
 
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 NOWHERE = "http://127.0.0.1:9/v1"
@@ -389,6 +393,40 @@ def test_after_a_restart_a_job_waits_for_its_key_and_what_is_judged_stays(databa
             assert ended(again, job.link).state == "done"
         assert server.counts.calls == CALLS
         assert server.counts.keys == {"sk-first-key", "sk-second-key"}
+
+
+MOVES: dict[str, Callable[[ReportOwners], None]] = {
+    "a login": lambda owners: owners.log_in(Account("4711", "ann"), OWNER),
+    "a code": lambda owners: owners.enter_code(OWNER, owners.show_code("eve")),
+}
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("move", MOVES)
+def test_a_job_that_goes_on_with_another_owner_pays_for_no_reply_again(
+    database, certificate, tmp_path, caplog, move
+):
+    caplog.set_level("INFO")
+    with OpenAIServer(latency=0.1, tls=tls(certificate)) as server:
+        own = Own(server.port, certificate)
+        bench = Bench(database, NOWHERE, pace=replace(HASTY, concurrency=4), fetcher=own.fetcher)
+        service = Visit(bench, tmp_path).service
+        job = bench.quoted(drafted(own.address), own=True)
+        with running(bench):
+            bench.worker.begin(OWNER, job.link, own.key("sk-guests-key"))
+            wait_for(lambda: server.counts.calls > 10)
+            bench.jobs.cancel(OWNER, job.link)
+            wait_for(lambda: STOPPED in caplog.text)
+            before = service.first_grades(bench.jobs.find(job.link))
+            MOVES[move](bench.jobs.owners)
+            moved = bench.jobs.find(job.link)
+            assert moved and moved.owner != OWNER
+            assert service.first_grades(moved) == before != []
+            server.latency = 0
+            key = replace(own.key("sk-owners-key"), owner=moved.owner)
+            bench.worker.begin(moved.owner, job.link, key)
+            assert ended(bench, job.link).state == "done"
+        assert server.counts.calls == CALLS
 
 
 def test_jobs_outlive_a_database_that_fails(database, certificate, monkeypatch):
