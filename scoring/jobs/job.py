@@ -42,6 +42,8 @@ class Job:
     asker: str | None
     """Under whom the replies of an own judge are kept, whoever owns the job since; None for the operator's judge."""
     quote: Quote
+    spent: int
+    """What its runs with an own key have cost, in millionths of a US dollar."""
     state: State
     problem: str
     """Why it stopped; for a job under way, the reason it waits."""

@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     ColumnElement,
     Connection,
@@ -67,6 +68,8 @@ JOB = Table(
     Field("asker", Text),
     Field("quote", Text, nullable=False),
     Field("ratio", Float, nullable=False),
+    # What its runs with an own key have cost, in millionths of a US dollar.
+    Field("spent", BigInteger, nullable=False),
     Field("state", Text, nullable=False),
     Field("problem", Text, nullable=False),
     *(Field(name, Integer, nullable=False) for name in ("done", "total", "fresh")),
@@ -449,6 +452,11 @@ class Jobs:
             counts = {"done": progress.done, "total": progress.total, "fresh": progress.fresh}
             connection.execute(change.values(**counts, ratio=ratio, problem=progress.waits))
 
+    def pay(self, link: str, spent: int) -> None:
+        """Stores what all runs of a job with an own key have cost, in millionths of a US dollar."""
+        with self._database.write() as connection:
+            connection.execute(update(JOB).where(JOB.c.link == link).values(spent=spent))
+
     def finish(self, holder: str, link: str, report: AnyReport) -> bool:
         """Stores a job's report if this server still holds it, and returns whether it does."""
         ended = {"report": record_json(report), "finished": now(), "score": score_text(report)}
@@ -521,6 +529,7 @@ class Jobs:
             "model": record.model,
             "quote": record_json(quote),
             "ratio": 1.0,
+            "spent": 0,
             "problem": "",
             "done": 0,
             "total": quote.grades,

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from arena.budget import Budget, BudgetError, RunBudget
+from arena.budget import JUDGE, Budget, BudgetError, RunBudget
 from arena.database import DatabaseError
 from arena.inference.endpoint import Endpoint, place_of
 from arena.io.fetch import Fetcher
@@ -51,6 +51,8 @@ class _RunningJob:
     claim: Claim
     own: Endpoint | None
     """Owner's endpoint and key; None for the operator's judge."""
+    run_budget: RunBudget
+    """What an own key may pay in this run and earlier ones."""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     judge: Judge | None = None
     progress: Progress | None = None
@@ -173,6 +175,7 @@ class JobWorker:
                 continue
             progress = running.current_progress()
             await asyncio.to_thread(self._jobs.note, self.name, link, progress, running.ratio)
+            await self._pay(running)
         for link in endpoints.keys() - held:
             self._forget(link, endpoints[link])
         await asyncio.to_thread(self._jobs.lapse)
@@ -193,7 +196,9 @@ class JobWorker:
         claim = await asyncio.to_thread(self._jobs.take, self.name, keys, busy, is_lent)
         if claim is None:
             return False
-        running = _RunningJob(claim, self._own_endpoints.get(claim.job.link))
+        job = claim.job
+        run_budget = RunBudget(job.quote.most, job.spent, JUDGE.quote_advice)
+        running = _RunningJob(claim, self._own_endpoints.get(job.link), run_budget)
         task = asyncio.create_task(self._judge(running))
         task.add_done_callback(lambda _: self._wakeup.set())
         self._running[task] = running
@@ -248,12 +253,11 @@ class JobWorker:
         if running.own:
             # The limits a minute are those of the operator's account.
             pace = replace(self._pace, requests_per_minute=None, tokens_per_minute=None)
-            run_budget = RunBudget(job.quote.most)
             return Judge(
                 claim.spec,
                 running.own,
                 pace,
-                run_budget,
+                running.run_budget,
                 fetcher=self._fetcher,
                 pictures=self._pictures,
             )
@@ -291,6 +295,13 @@ class JobWorker:
         elif error:
             log.error("a job ended by an error", exc_info=error)
             await asyncio.to_thread(self._jobs.fail, self.name, link, _UNEXPECTED)
+        await self._pay(running)
+
+    async def _pay(self, running: _RunningJob) -> None:
+        """Stores what an own key has paid, so that a resumed job pays no more than its quote in all."""
+        if running.own:
+            link = running.claim.job.link
+            await asyncio.to_thread(self._jobs.pay, link, running.run_budget.spent)
 
     def _forget(self, link: str, endpoint: Endpoint) -> None:
         """Drops a key, unless its owner has given another one meanwhile."""

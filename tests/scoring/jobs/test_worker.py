@@ -26,6 +26,7 @@ from scoring.jobs.owners import ReportOwners
 from scoring.jobs.store import JOB, JobError
 from scoring.judges.cache import REPLY
 from scoring.report import Report
+from scoring.serialize import record_json
 from tests.support import judging_process
 from tests.support.budgets import spent_by
 from tests.support.job_worker import ended, running, wait_for
@@ -427,6 +428,27 @@ def test_a_job_that_goes_on_with_another_owner_pays_for_no_reply_again(
             bench.worker.begin(moved.owner, job.link, key)
             assert ended(bench, job.link).state == "done"
         assert server.counts.calls == CALLS
+
+
+@ON_SQLITE
+def test_the_most_that_an_own_key_pays_counts_over_all_runs_of_its_job(database, certificate):
+    """However often it is resumed, also after a restart."""
+    with OpenAIServer(tls=tls(certificate)) as server:
+        own = Own(server.port, certificate)
+        pace = replace(HASTY, concurrency=1)
+        benches = [Bench(database, NOWHERE, pace=pace, fetcher=own.fetcher) for _ in range(2)]
+        job = benches[0].quoted(drafted(own.address), own=True)
+        set_job(database, job.link, quote=record_json(replace(job.quote, most=15_000)))
+        calls = []
+        for bench in benches:
+            with running(bench):
+                for _ in range(2):
+                    bench.worker.begin(OWNER, job.link, own.key("sk-own-key"))
+                    stopped = ended(bench, job.link)
+                    assert "Score the file again to continue" in stopped.problem
+                    calls.append(server.counts.calls)
+        assert 0 < calls[0] < CALLS and calls == calls[:1] * 4
+        assert 0 < benches[0].jobs.find(job.link).spent <= 15_000
 
 
 def test_jobs_outlive_a_database_that_fails(database, certificate, monkeypatch):
