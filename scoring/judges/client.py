@@ -128,7 +128,6 @@ class Judge:
         self._job_budget = job_budget
         self._meter = meter or RateLimiter(self.pace)
         self._pictures = pictures
-        self._slots = asyncio.Semaphore(self.pace.concurrency)
         self._client = OpenAIClient(address, self.pace.timeout, self.pace.concurrency, fetcher)
         self._reply_times = ReplyTimes(self.pace.timeout)
         self._reported = 0
@@ -217,7 +216,7 @@ class Judge:
         slow_calls = 0
         while True:
             attempt += 1
-            async with self._slots:
+            async with self._meter.slots:
                 await self._meter.wait_turn(tokens)
                 if self._stopped:
                     raise self._stop_error()

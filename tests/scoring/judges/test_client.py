@@ -547,6 +547,22 @@ def test_judges_that_share_a_key_share_its_pace():
     meter.assert_spaced(10, 0.05)
 
 
+def test_judges_that_share_a_key_share_its_places():
+    pace = replace(HASTY, concurrency=2)
+
+    async def work(server: OpenAIServer) -> None:
+        meter = RateLimiter(pace)
+        async with (
+            Judge(SPEC, address(server), pace, meter=meter) as one,
+            Judge(SPEC, address(server), pace, meter=meter) as two,
+        ):
+            await asyncio.gather(*(judge.ask(question()) for judge in (one, two) * 5))
+
+    with OpenAIServer(latency=0.05) as server:
+        asyncio.run(work(server))
+    assert server.counts.at_once == 2
+
+
 def test_calls_that_a_pause_holds_back_are_spaced_out_after_it():
     async def turns() -> list[float]:
         meter, begun = RateLimiter(RateLimits(requests_per_minute=3000)), time.monotonic()
