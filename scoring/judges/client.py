@@ -35,6 +35,7 @@ from scoring.judges.spec import (
     closed_schema,
     estimated_tokens,
     likely_completion,
+    most_completion,
     most_cost,
     request_body,
     response_format,
@@ -179,7 +180,7 @@ class Judge:
     async def ask(self, ask: Ask) -> Reply:
         """Returns the judge's reply, with retries. Raises JudgeFailed, JudgeStopped, AskRefused and BudgetError."""
         estimate = estimated_tokens(ask.messages)
-        tokens = round(estimate * self.tokens_per_estimate) + ask.reply_tokens * ask.samples
+        tokens = round(estimate * self.tokens_per_estimate) + most_completion(self.spec, ask)
         if any(message.pictures for message in ask.messages):
             body = await asyncio.to_thread(request_body, self.spec, ask, self._picture)
         else:

@@ -517,16 +517,26 @@ class Noting(RateLimiter):
 
 
 @pytest.mark.parametrize(
-    "pace",
-    [RateLimits(requests_per_minute=1200), RateLimits(tokens_per_minute=1200 * 50)],
-    ids=["requests", "tokens"],
+    ("pace", "hidden"),
+    [
+        (RateLimits(requests_per_minute=1200), 0),
+        (RateLimits(tokens_per_minute=1200 * 50), 0),
+        (RateLimits(tokens_per_minute=1200 * 50), 10),
+    ],
+    ids=["requests", "tokens", "tokens with hidden ones"],
 )
-def test_calls_are_spaced_out(pace):
-    asks = [question("x" * 100 + f"{number:4}", reply_tokens=50 - 33) for number in range(10)]
+def test_calls_are_spaced_out(pace, hidden):
+    reply_tokens = 50 - 33 - hidden
+    asks = [question("x" * 100 + f"{number:4}", reply_tokens=reply_tokens) for number in range(10)]
     meter = Noting(pace)
+    spec = replace(SPEC, reasoning_tokens=hidden)
     with OpenAIServer(score=lambda _body, _sample: "0.5") as server:
         with_judge(
-            server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=pace, meter=meter
+            server,
+            lambda judge: asyncio.gather(*map(judge.ask, asks)),
+            spec=spec,
+            pace=pace,
+            meter=meter,
         )
     meter.assert_spaced(10, 0.05)
 
