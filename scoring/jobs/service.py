@@ -420,8 +420,14 @@ class JobService:
 
 
 def known_spec(model: str, address: Endpoint, jobs: Jobs) -> JudgeSpec | None:
-    """Returns a judge's spec from the judges' file or from an earlier job; None if neither has it."""
-    return known_judges().get(model) or jobs.spec(address.address, model, address.owner)
+    """Returns a judge's spec from the judges' file or from an earlier job; None if neither has it.
+
+    An earlier job's price is left out, since the price lists may have changed.
+    """
+    spec = known_judges().get(model)
+    if spec is None and (earlier := jobs.spec(address.address, model, address.owner)):
+        spec = replace(earlier, price=None)
+    return spec
 
 
 def operators_judge(

@@ -21,12 +21,12 @@ from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.choice_report import ChoiceReport, ComparisonError, under_protocol
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.jobs.files import FileChoice
-from scoring.jobs.service import JobServiceError, OwnJudge
+from scoring.jobs.service import JobServiceError, OwnJudge, known_spec
 from scoring.jobs.store import JobError
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
 from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.run import Task
-from scoring.judges.spec import JudgeSpec
+from scoring.judges.spec import JudgeSpec, Price, list_price, with_price
 from scoring.multiple_choice.types import PROTOCOL_WORDS, Clue, Decided, Decision, Rule
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import JudgeStamp
@@ -35,7 +35,7 @@ from scoring.specs.report import figure_lines
 from tests.support.choice_tables import GOLDEN, row, table_file
 from tests.support.job_worker import ended, running
 from tests.support.judge_forms import LETTERS, answered_by_case, ask_to_the_end
-from tests.support.judging_process import OWNER, SPEC, Bench, set_job
+from tests.support.judging_process import OWNER, SPEC, Bench, drafted, set_job
 from tests.support.mmt_reports import mmt_report
 from tests.support.openai_server import OpenAIServer
 from tests.support.scoring_desk import Visit, visiting
@@ -488,6 +488,20 @@ def test_answers_that_voters_may_be_shown_go_to_the_sites_judge_alone(database, 
             with refused if kind == "folder" else nullcontext():
                 ask(OWNER, draft, own)
         assert service.quote(OWNER, draft, None).state == "quoted"
+
+
+@ON_SQLITE
+@pytest.mark.parametrize(
+    ("model", "price"),
+    [("openai/gpt-4o", list_price("gpt-4o")), ("local", None), ("ours", Price(1.0, 2.0))],
+)
+def test_a_judges_price_is_todays_and_not_that_of_an_earlier_job(database, model, price):
+    bench = Bench(database, "http://127.0.0.1:9/v1")
+    tested = replace(SPEC, model=model, seed=False, price=Price(99.0, 99.0))
+    bench.quoted(drafted(bench.address.address, spec=tested), spec=tested)
+    spec = known_spec(model, bench.address, bench.jobs)
+    assert spec and not spec.seed
+    assert with_price(spec, {"ours": Price(1.0, 2.0)}).price == price
 
 
 @ON_SQLITE
