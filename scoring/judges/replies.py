@@ -77,7 +77,8 @@ def quote_reply(reply: str, finish: str = "stop") -> str:
 
 
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-_WIDE |= {0x3000: " ", 0x2212: "-", 0x3010: "[", 0x3011: "]", 0xA0: " "}
+_WIDE |= dict.fromkeys((0xA0, 0x2009, 0x202F, 0x3000), " ")
+_WIDE |= {0x2212: "-", 0x3010: "[", 0x3011: "]"}
 _FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.MULTILINE)
 _LATEX = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|textrm)\s?\{([^{}\n]{0,80})\}")
 _RETHINKS = re.compile(
@@ -153,7 +154,7 @@ _AHEAD = r"(?:[\s*_`\"'“‘(\[{$|]|#(?=[#\s]))"
 """The same before a number, without `>` and `#`, which would change its meaning."""
 _BESIDE = r"[ \t*_`\"'“‘(\[{$]"
 _CLOSE = r"[*_`\"'”’)\]}$|]"
-_NUMBER = r"[+-]?(?:[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+|\.[0-9]{1,20}+)(?![^\W分]|[.,·'’][0-9])"
+_NUMBER = r"[+-]?(?:[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+|\.[0-9]{1,20}+)(?!_{0,4}[^\W_分]|[.,·'’][0-9])"
 _VAGUE = rf"(?P<vague>[<>≤≥~≈]=?{_BESIDE}{{0,4}})?"
 """A sign that makes a number inexact."""
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
@@ -344,7 +345,9 @@ def _number_value(number: str) -> float:
     return float(number.replace(",", "" if _THOUSANDS.fullmatch(number) else "."))
 
 
-_LETTER = r"(?P<letter>[A-Z])(?![\w+#&]|['’]\w)"
+_ALONE = r"(?!_{0,4}[^\W_])"
+"""Before no other letter or digit; underscores may make it bold."""
+_LETTER = rf"(?P<letter>[A-Z]){_ALONE}(?![+#&]|['’]\w)"
 _OPTION = r"(?:(?:option|choice|letter|response|选项)[ \t]?)"
 _HELD = rf"{_OPEN}{{0,8}}(?i:{_OPTION})?{_OPEN}{{0,4}}"
 """The wrapping and the word before a letter: "**Option A"."""
@@ -380,7 +383,7 @@ _BEFORE_OPTION = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[.,:、。][ \t]?|[ \t]?\(|[ \t]-[ \t]|[ \t]?[–—][ \t]?|\)[ \t]?)?{_CLOSE}{{0,4}}[ \t]?"
 )
 """What may stand between a letter and its option's text."""
-_NOT_ANOTHER = rf",?[ \t](?i:rather[ \t]than|instead[ \t]of|(?:and[ \t])?not)[ \t]{_HELD}[A-Z]\b"
+_NOT_ANOTHER = rf",?[ \t](?i:rather[ \t]than|instead[ \t]of|(?:and[ \t])?not)[ \t]{_HELD}[A-Z]{_ALONE}"
 """Words that reject another letter: "rather than B"."""
 _BEHIND_LETTER = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[ \t]*+(?:\Z|\n)|[.,;:!。，、；)]|[ \t]?[(（—–]|[ \t]-[ \t]"
@@ -396,7 +399,7 @@ _TWO_LETTERS = re.compile(
     rf"{_CLOSE}{{0,6}}[ \t]?(?:[,;][ \t]?|[/|]|&|\+"
     rf"|(?i:,?\s?\(?\b(?:or|and|possibly|maybe|perhaps|to|through|over|vs\.?|versus)(?!\w))"
     rf"|[-–—~→>]|、|或|和|还是|[ \t])[ \t]?{_HELD}"
-    rf"(?P<other>[A-Z])(?![\w'’-])"
+    rf"(?P<other>[A-Z]){_ALONE}(?!['’-])"
 )
 """Another letter beside a letter: "A or B"."""
 _TWO_ALONE = re.compile(

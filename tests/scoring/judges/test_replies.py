@@ -98,6 +98,13 @@ SEVENTENTHS = (
     "1 - right\n0 - wrong\nScore: 0.7",
     "0.7 - it names 3\n\n1. The dog\n2. The cat",
     "0,700",
+    "__0.7__",
+    "_0.7_",
+    "Score: _0.7_",
+    "__Score:__ __0.7__",
+    "___0.7___ (mostly right)",
+    "Score\u202f: 0,7",
+    "Score\u2009=\u20090.7",
 )
 NO_SCORE = (
     "",
@@ -105,6 +112,11 @@ NO_SCORE = (
     "nan",
     "inf",
     "0_1",
+    "0__1",
+    "__0_7__",
+    "0.7_cat",
+    "_0.5_ or _0.7_",
+    "Score: __0.5__, __0.7__",
     "1e-1",
     "70%",
     "Score: 70%",
@@ -328,6 +340,11 @@ BS = (
     "B. A feline.",
     "B. It is actually a cat.",
     "B，因为它是猫",
+    "__B__",
+    "_B_",
+    "Answer: __B__",
+    "__B. cat__",
+    "__B__, not __A__",
 )
 NO_LETTER = (
     "",
@@ -398,6 +415,10 @@ NO_LETTER = (
     "A. B",
     "(A)(B)",
     "Answer: A. Actually B.",
+    "A_1",
+    "Answer: B__cat",
+    "Answer: __B__, __C__",
+    "__B__ or __C__",
 )
 
 
