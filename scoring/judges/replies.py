@@ -133,6 +133,18 @@ def _common_value(text: str, claims: list[_Claim[T]], finish: str) -> T | None:
     return first.value
 
 
+def _wraps(text: str, *patterns: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """Yields the tags and boxes of a text that begin with a claim; `inside` is what they hold."""
+    for pattern in patterns:
+        yield from pattern.finditer(text)
+
+
+def _claim_of_all(claim: _Claim[T], inside: str, claims: Iterator[_Claim[T]]) -> _Claim[T]:
+    """The claim of a tag or box; unreadable unless all that is inside, read as a reply, says the same."""
+    value = _common_value(inside, list(claims), "stop")
+    return claim if claim.value == value else claim._replace(value=None)
+
+
 def _is_whole(text: str, claim: _Claim[Any]) -> bool:
     """Whether a claim in a reply that was cut short is complete, and comes before any explanation."""
     before = text[: claim.start]
@@ -154,7 +166,9 @@ _AHEAD = r"(?:[\s*_`\"'“‘(\[{$|]|#(?=[#\s]))"
 """The same before a number, without `>` and `#`, which would change its meaning."""
 _BESIDE = r"[ \t*_`\"'“‘(\[{$]"
 _CLOSE = r"[*_`\"'”’)\]}$|]"
-_NUMBER = r"[+-]?(?:[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+|\.[0-9]{1,20}+)(?!_{0,4}[^\W_分]|[.,·'’][0-9])"
+_NUMBER = (
+    r"[+-]?(?:[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+|\.[0-9]{1,20}+)(?!_{0,4}[^\W_分]|[.,·'’][0-9])"
+)
 _VAGUE = rf"(?P<vague>[<>≤≥~≈]=?{_BESIDE}{{0,4}})?"
 """A sign that makes a number inexact."""
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
@@ -245,11 +259,14 @@ _SCALE_TOLD = re.compile(
 """The scale in a sentence, with its highest score."""
 _LAST_NUMBER = re.compile(r"([0-9]{1,20}(?:[.,][0-9]{1,20})?)[^0-9]{0,40}\Z")
 _NAMES = "score|rating|grade|mark|correctness|answer|final_answer|finalanswer|output|result"
+_INSIDE_TAG = r"[^<]{0,500}"
+_INSIDE_BOX = r"[^{}\n]{0,80}+"
 _TAGGED_SCORE = re.compile(
-    rf"<(?P<tag>{_NAMES})>{_AHEAD}{{0,8}}{_VAGUE}(?P<number>{_NUMBER})", re.IGNORECASE
+    rf"<(?:{_NAMES})>(?P<inside>{_AHEAD}{{0,8}}{_VAGUE}(?P<number>{_NUMBER}){_INSIDE_TAG})",
+    re.IGNORECASE,
 )
 _BOXED_SCORE = re.compile(
-    rf"\\[df]?boxed\s?\{{{_AHEAD}{{0,4}}{_VAGUE}(?P<number>{_NUMBER})(?=[^{{}}\n]{{0,40}}\}})"
+    rf"\\[df]?boxed\s?\{{(?P<inside>{_AHEAD}{{0,4}}{_VAGUE}(?P<number>{_NUMBER}){_INSIDE_BOX})\}}"
 )
 _OBJECT_SCORE = re.compile(
     rf"\{{\s*+[\"'](?!max|min|confidence|total)[^\"'\n]{{1,40}}[\"']\s*+:\s*+[\"']?{_VAGUE}(?P<number>{_NUMBER})[\"']?\s*+,?\s*+\}}"
@@ -265,12 +282,14 @@ _EXPLANATION = re.compile(
 
 def _score_claims(text: str, scale: Scale) -> Iterator[_Claim[float]]:
     """Yields all claims of a score."""
-    spoken = (_CLAIMED_SCORE, _FITTING_SCORE)
-    for pattern in (*spoken, _TAGGED_SCORE, _BOXED_SCORE):
+    for pattern in (_CLAIMED_SCORE, _FITTING_SCORE):
         for match in pattern.finditer(text):
-            is_supposed = pattern in spoken and _is_denied_or_supposed(text, match.start())
+            is_supposed = _is_denied_or_supposed(text, match.start())
             claim = _score_claim(text, match, scale)
             yield claim._replace(value=None) if is_supposed else claim
+    for match in _wraps(text, _TAGGED_SCORE, _BOXED_SCORE):
+        claim = _score_claim(text, match, scale)
+        yield _claim_of_all(claim, match["inside"], _score_claims(match["inside"], scale))
     if whole := _OBJECT_SCORE.fullmatch(text):
         yield _score_claim(text, whole, scale)
     for pattern in (_OUTPUT_SCORE, _NAMED_SCORE):
@@ -371,8 +390,10 @@ _BEST_LETTER = re.compile(
     rf"(?:most[ \t](?:similar|suitable)|closest|correct|best|right|better)|best[ \t](?:matches|fits)|matches[ \t]best"
     rf"|fits[ \t]best)\b"
 )
-_TAGGED_LETTER = re.compile(rf"<(?i:{_NAMES}|choice|option|letter)>{_HELD}{_LETTER}", re.MULTILINE)
-_BOXED_LETTER = re.compile(rf"\\[df]?boxed\s?\{{{_HELD}{_LETTER}(?=[^{{}}\n]{{0,80}}\}})")
+_TAGGED_LETTER = re.compile(
+    rf"<(?i:{_NAMES}|choice|option|letter)>(?P<inside>{_HELD}{_LETTER}{_INSIDE_TAG})"
+)
+_BOXED_LETTER = re.compile(rf"\\[df]?boxed\s?\{{(?P<inside>{_HELD}{_LETTER}{_INSIDE_BOX})\}}")
 _OBJECT_LETTER = re.compile(
     rf"\{{\s*+[\"'][^\"'\n]{{1,40}}[\"']\s*+:\s*+[\"']?\(?{_LETTER}\)?[\"']?\s*+,?\s*+\}}"
 )
@@ -383,7 +404,9 @@ _BEFORE_OPTION = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[.,:、。][ \t]?|[ \t]?\(|[ \t]-[ \t]|[ \t]?[–—][ \t]?|\)[ \t]?)?{_CLOSE}{{0,4}}[ \t]?"
 )
 """What may stand between a letter and its option's text."""
-_NOT_ANOTHER = rf",?[ \t](?i:rather[ \t]than|instead[ \t]of|(?:and[ \t])?not)[ \t]{_HELD}[A-Z]{_ALONE}"
+_NOT_ANOTHER = (
+    rf",?[ \t](?i:rather[ \t]than|instead[ \t]of|(?:and[ \t])?not)[ \t]{_HELD}[A-Z]{_ALONE}"
+)
 """Words that reject another letter: "rather than B"."""
 _BEHIND_LETTER = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[ \t]*+(?:\Z|\n)|[.,;:!。，、；)]|[ \t]?[(（—–]|[ \t]-[ \t]"
@@ -424,14 +447,16 @@ _MOST_OPTION = 500
 
 def _letter_claims(text: str, options: Mapping[str, str]) -> Iterator[_Claim[str]]:
     """Yields all claims of a letter."""
-    spoken = (_CLAIMED_LETTER, _BEST_LETTER)
-    for pattern in (*spoken, _TAGGED_LETTER, _BOXED_LETTER):
+    for pattern in (_CLAIMED_LETTER, _BEST_LETTER):
         for match in pattern.finditer(text):
             claim = _letter_claim(text, match, options)
             if pattern is _CLAIMED_LETTER and not _is_stated(text, match, options):
                 continue
-            is_supposed = pattern in spoken and _is_denied_or_supposed(text, match.start())
+            is_supposed = _is_denied_or_supposed(text, match.start())
             yield claim._replace(value=None) if is_supposed else claim
+    for match in _wraps(text, _TAGGED_LETTER, _BOXED_LETTER):
+        claim = _letter_claim(text, match, options)
+        yield _claim_of_all(claim, match["inside"], _letter_claims(match["inside"], options))
     if whole := _OBJECT_LETTER.fullmatch(text):
         yield _letter_claim(text, whole, options)
     yield from _letter_claims_of_lines(text, options)
