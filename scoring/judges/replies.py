@@ -78,12 +78,16 @@ def quote_reply(reply: str, finish: str = "stop") -> str:
 
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _WIDE |= dict.fromkeys((0xA0, 0x2009, 0x202F, 0x3000), " ")
-_WIDE |= {0x2212: "-", 0x3010: "[", 0x3011: "]"}
+_WIDE |= dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2015, 0x2212), "-")
+_WIDE |= dict.fromkeys((0x2044, 0x2215), "/")
+_WIDE |= {0x3010: "[", 0x3011: "]", 0x301C: "~"}
 _FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.MULTILINE)
 _LATEX = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|textrm)\s?\{([^{}\n]{0,80})\}")
 _RETHINKS = re.compile(
     r"\b(?:wait|hmm|on second thought|on reflection|re-?consider|re-?evaluat\w{1,5}|correction|scratch that)\b"
-    r"|\bactually,?[ \t](?:it['’]s[ \t]|it[ \t]is[ \t])?(?-i:[A-Z])(?!\w)|等等|不对|重新考虑",
+    r"|\bactually,?[ \t](?:it['’]s[ \t]|it[ \t]is[ \t])?(?-i:[A-Z])(?!\w)|等等|不对|重新考虑"
+    r"|(?:(?<=[.!?;]\s)|(?<=\n))actually,?[ \t](?:it['’]s[ \t]|it[ \t]is[ \t])?\.?[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+"
+    r"(?=[ \t](?:is|seems|fits|would)\b|[.!,;]|[ \t]*+(?:\n|\Z))",
     re.IGNORECASE,
 )
 """Words of second thoughts."""
@@ -173,9 +177,12 @@ _VAGUE = rf"(?P<vague>[<>≤≥~≈]=?{_BESIDE}{{0,4}})?"
 """A sign that makes a number inexact."""
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 _UNIT = r"(?:[ \t]?(?:points?|pts?|stars?|marks?|分)(?![A-Za-z]))"
+_HIGHEST = r"满分(?:为|是|:)?"
+_OUT_OF = rf"(?:[ \t]?[(\[]?(?:/|\bout[ \t]of\b|\bof\b)|[ \t]?[,(\[]?[ \t]?{_HIGHEST})"
+"""The words and signs between a score and its maximum."""
 _BEHIND_NUMBER = re.compile(
     rf"{_CLOSE}{{0,6}}(?P<percent>[ \t]?(?:%|percent\b|‰))"
-    rf"|{_CLOSE}{{0,6}}[ \t]?[(\[]?(?:/|⁄|\bout[ \t]of\b|\bof\b)[ \t]?{_BESIDE}{{0,4}}(?P<most>{_NUMBER}){_UNIT}?"
+    rf"|{_CLOSE}{{0,6}}{_UNIT}?{_OUT_OF}[ \t]?{_BESIDE}{{0,4}}(?P<most>{_NUMBER}){_UNIT}?"
     rf"|{_CLOSE}{{0,6}}[ \t]?(?P<other>(?:[-–—~,;&±+×→]|[=-]>|:(?=[0-9])"
     rf"|\bor\b|\bto\b|\band\b|\bminus\b|\bplus\b|或|至|到)?[ \t]?{_BESIDE}{{0,4}}{_NUMBER})"
     rf"|{_UNIT}",
@@ -253,7 +260,7 @@ _FITTING_SCORE = re.compile(
 )
 """A judgement of a score: "A score of 0.5 is appropriate."."""
 _SCALE_TOLD = re.compile(
-    rf"\b(?:scale|range)[ \t](?:(?:of|from)[ \t])?{_NUMBER}[ \t]?(?:to|-|–)[ \t]?(?P<most>{_NUMBER})",
+    rf"(?:\b(?:scale|range)[ \t](?:(?:of|from)[ \t])?{_NUMBER}[ \t]?(?:to|-|–)|{_HIGHEST})[ \t]?(?P<most>{_NUMBER})",
     re.IGNORECASE,
 )
 """The scale in a sentence, with its highest score."""
