@@ -4,7 +4,9 @@ import base64
 import csv
 import io
 import json
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from sqlalchemy import func, select
 from arena.database import Database
 from arena.io.scaled_pictures import scaled_picture
 from scoring.benchmarks.article import wrong_answers
+from scoring.jobs import report_pictures
 from scoring.jobs.report_pictures import (
     MOST_OF_QUESTION,
     REPORT_PICTURE,
@@ -27,6 +30,7 @@ from scoring.questions.library import QuestionLibrary
 from scoring.questions.opening import open_joined_file, recognised_beside
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import AnyReport
+from scoring.serialize import ReportError
 from tests.support.circular_passes import RIGHT, passes, row
 from tests.support.scoring_desk import received
 
@@ -253,6 +257,25 @@ def test_pictures_are_under_their_reports_link_alone_and_go_with_it(house, tmp_p
         assert house.pictures.picture("", number) is None
     house.jobs.delete(OWNER, first.link)
     assert house.kept() == 0 and house.pictures.picture(first.link, 1) is None
+
+
+def test_a_report_whose_pictures_cannot_be_read_or_are_given_up_is_shown(
+    house, tmp_path, monkeypatch
+):
+    waited_for = threading.Event()
+
+    def fail(*_: object) -> None:
+        waited_for.wait(10)
+        raise ReportError("Another release stored it.")
+
+    monkeypatch.setattr(report_pictures, "report_pictures", fail)
+    job = house.report(written(tmp_path / "a.tsv", [row(1, "D", image=picture(RED))]))
+    threading.Timer(0.2, waited_for.set).start()
+    assert house.pictures.numbers(job.link) == {}
+    given_up: Future[None] = Future()
+    given_up.cancel()
+    house.pictures._waiting[job.link] = given_up
+    assert house.pictures.numbers(job.link) == {}
 
 
 def test_a_report_that_is_deleted_meanwhile_gets_none(house, tmp_path):
