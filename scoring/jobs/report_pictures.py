@@ -314,7 +314,8 @@ def _cells(path: Path, name: str, rows: set[int], limits: FileLimits) -> dict[in
 
 def _decode_pictures(cell: JSON) -> Iterator[bytes]:
     """Yields the bytes of a cell's pictures in base64: one picture or data URL, or a list of them."""
-    text = " ".join(map(str, cell)) if isinstance(cell, list) else str(cell or "")
-    for encoded in _BASE64.findall(text)[:MOST_OF_QUESTION]:
+    text = ",".join(map(str, cell)) if isinstance(cell, list) else str(cell or "")
+    # Many tools wrap base64 at 76 columns.
+    for encoded in _BASE64.findall("".join(text.split()))[:MOST_OF_QUESTION]:
         with suppress(binascii.Error):
             yield base64.b64decode(encoded)

@@ -4,6 +4,7 @@ import base64
 import csv
 import io
 import json
+import textwrap
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -169,6 +170,16 @@ def test_a_record_without_a_picture_hides_no_later_ones(tmp_path, name):
     path = tmp_path / name
     path.write_text("\n".join(lines) if name == "m.jsonl" else f"[{lines[0]},\n{lines[1]}]")
     assert found_in(path) == {"2": about(BLUE)}
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", " "])
+def test_base64_in_lines_is_a_picture(tmp_path, line_end):
+    lines = line_end.join(textwrap.wrap(picture(RED), 76))
+    cells = [lines, f"data:image/png;base64,{lines}", [lines, picture(BLUE)]]
+    path = tmp_path / "m.json"
+    rows = [row(number, "D", image=cell) for number, cell in enumerate(cells, start=1)]
+    path.write_text(json.dumps(rows, indent=1))
+    assert found_in(path) == {"1": about(RED), "2": about(RED), "3": about(RED) + about(BLUE)}
 
 
 class House:
