@@ -182,12 +182,13 @@ class UploadStore:
     def _new_file(self, upload: StoredUpload, name: str) -> UploadedFile:
         """A further file of an upload, which is still to be written. Raises UploadStoreError."""
         plain = plain_name(name)
-        file_name = plain[:_MOST_NAME]
-        suffix = Path(plain).suffix.lower()
+        ending = Path(plain).suffix
+        suffix = ending.lower()
         if suffix not in ACCEPTED_ENDINGS:
             raise UploadStoreError(
                 f"We can't read {plain[:80]!r}. Save it as one of {', '.join(ACCEPTED_ENDINGS)}."
             )
+        file_name = plain.removesuffix(ending)[: _MOST_NAME - len(ending)] + ending
         _check_place(upload, file_name)
         network = owner_code(upload.network or upload.token)
         part = secrets.token_hex(4)

@@ -58,6 +58,12 @@ def test_a_file_arrives_as_it_is_and_is_found_by_its_owner_only(upload_store, tm
             upload_store.find(owner, token)
 
 
+@pytest.mark.parametrize("ending", [".TSV", ".jsonl", ".zip.csv"])
+def test_a_long_name_keeps_its_ending(upload_store, ending):
+    arrived = receive(upload_store, "me", f"{'x' * 300}{ending}")
+    assert len(arrived.name) == 200 and arrived.name.endswith(ending[ending.rindex(".") :])
+
+
 def test_a_second_file_takes_the_place_of_the_first(upload_store, tmp_path):
     first, second = receive(upload_store), receive(upload_store)
     assert not first.path.exists() and second.path.exists()
