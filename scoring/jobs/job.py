@@ -76,8 +76,6 @@ class Claim(NamedTuple):
     job: Job
     draft_json: str
     spec_json: str
-    payer: str
-    """The owner of the charged day budget: a person over all logins, else a cookie."""
     network: str | None
     """Code of the network that pays too."""
 

@@ -37,7 +37,6 @@ from sqlalchemy import (
 from sqlalchemy import Column as Field
 
 from arena.battles.quotas import Kind, NetworkDays
-from arena.battles.voters import LOGIN
 from arena.cache import Cache
 from arena.clock import present
 from arena.database import METADATA, Database, Moment, now, take_turn
@@ -424,12 +423,9 @@ class Jobs:
             begun = {"state": "judging", "problem": "", "started": now(), "fresh": 0}
             lease = self._held_by(connection, holder)
             job = self._change(connection, link, **begun, **lease)
-            logins = select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash == JOB.c.owner)
-            person = logins.scalar_subquery().label("person")
-            select_claim = select(JOB.c.draft, JOB.c.spec, JOB.c.network, person)
+            select_claim = select(JOB.c.draft, JOB.c.spec, JOB.c.network)
             row = connection.execute(select_claim.where(JOB.c.link == link)).one()
-        payer = job.owner if row.person is None else str(row.person)
-        return Claim(job, row.draft, row.spec, payer, row.network)
+        return Claim(job, row.draft, row.spec, row.network)
 
     def keep(self, holder: str, links: frozenset[str]) -> frozenset[str]:
         """Renews a server's leases and returns the jobs it still holds; the others were cancelled or lost."""

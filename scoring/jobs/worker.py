@@ -273,7 +273,7 @@ class JobWorker:
                 f"{job.model} at {where} is no longer offered here. Score the file again with another judge."
             )
         spec = replace(claim.spec, price=operator.spec.price)
-        job_budget = self._budget.for_job(job.link, claim.payer, job.quote.most, claim.network)
+        job_budget = self._budget.for_job(job.link, job.owner, job.quote.most, claim.network)
         return Judge(
             spec,
             operator.endpoint,

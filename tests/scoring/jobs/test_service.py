@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from arena.battles.blindness import Blindness
 from arena.battles.lending import Lending
-from arena.battles.voters import Account, Voters
+from arena.battles.voters import Account, Voters, person_key
 from arena.inference.endpoint import Endpoint
 from arena.io.strict_json import RowsError
 from arena.items.ingest import Ingest
@@ -372,15 +372,17 @@ def test_where_people_can_log_in_a_guest_is_lent_no_judge(database, tmp_path, un
 @pytest.mark.locks_or_dialect
 def test_a_person_has_one_day_budget_over_all_logins(database, tmp_path):
     with visiting(database, tmp_path, login=True) as visit:
-        voters, payers = Voters(database), []
+        voters, jobs, payers = Voters(database), visit.bench.jobs, []
         for login in ("first", "second"):
-            person = voters.log_in(Account("7", "anna"), f"before {login}", login)
-            visit.service.start(login, visit.bench.quoted(owner=login).link, None, "8.8.8.0/24")
-            claim = visit.bench.jobs.take("server", frozenset(), frozenset())
+            voters.log_in(Account("7", "anna"), f"before {login}", login)
+            owner = jobs.owners.owner_of(login)
+            visit.service.start(owner, visit.bench.quoted(owner=owner).link, None, "8.8.8.0/24")
+            claim = jobs.take("server", frozenset(), frozenset())
             voters.log_out(login)
             assert claim
-            payers.append((claim.payer, claim.network))
-        assert payers == [(str(person), None)] * 2
+            jobs.cancel(owner, claim.job.link)
+            payers.append((claim.job.owner, claim.network))
+        assert payers == [(person_key(Account("7", "anna").hashed), None)] * 2
 
 
 @pytest.mark.locks_or_dialect
@@ -388,7 +390,7 @@ def test_a_guest_pays_with_the_network_too(database, tmp_path):
     with visiting(database, tmp_path) as visit:
         visit.service.start(OWNER, visit.bench.quoted().link, None, "8.8.8.0/24")
         claim = visit.bench.jobs.take("server", frozenset(), frozenset())
-        assert claim and claim.payer == OWNER
+        assert claim and claim.job.owner == OWNER
         assert claim.network == Lending(database, login=False).to_cookie("another", "8.8.8.0/24")
 
 

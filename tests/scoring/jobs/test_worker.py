@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from arena.battles.voters import Account
+from arena.battles.voters import Account, Voters
 from arena.database import Database, now
 from arena.inference.endpoint import Endpoint
 from scoring.benchmarks.mm_vet import Options
@@ -89,6 +89,21 @@ def test_a_job_is_judged_to_its_report(database):
     )
     assert report.judge.versions == ("test-judge-2026-01-01",)
     assert spent_by(bench.budget, job.link, OWNER).job > 0
+
+
+@ON_SQLITE
+def test_a_jobs_owner_pays_for_it_whoever_was_logged_in_before(database):
+    voters = Voters(database)
+    voters.log_in(Account("4711", "ann"), "before", "a shared browser")
+    voters.log_out("a shared browser")
+    with OpenAIServer() as server:
+        bench = Bench(database, server.address)
+        owner = bench.jobs.owners.owner_of("a shared browser")
+        job = bench.begun(owner=owner)
+        with running(bench):
+            ended(bench, job.link)
+    spent = spent_by(bench.budget, job.link, owner)
+    assert spent.user_day == spent.job > 0
 
 
 @ON_SQLITE
