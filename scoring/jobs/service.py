@@ -261,9 +261,10 @@ class JobService:
         return Draft(make_report, lambda: Source.from_upload(arrived))
 
     def delete(self, owner: str, link: str) -> None:
-        """Deletes a job and its file. Raises JobError."""
+        """Deletes a job and its file, but no newer file of the same name. Raises JobError."""
         job = self.jobs.delete(owner, link)
-        self.upload_store.drop(owner, job.file)
+        scored_at = job.finished or job.created
+        self.upload_store.drop(owner, job.file, before=scored_at.timestamp())
 
     def count_left(self, job: Job) -> int:
         """Returns the number of answers that the rules left open in a report without a judge; else 0."""

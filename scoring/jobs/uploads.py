@@ -155,9 +155,10 @@ class UploadStore:
                 return upload.led_by(name)
         return None
 
-    def drop(self, owner: str, name: str) -> None:
-        """Deletes an owner's uploads that have a file of this name."""
-        while upload := self.latest(owner, name):
+    def drop(self, owner: str, name: str, before: float) -> None:
+        """Deletes an owner's upload from before a time (in seconds since 1970) if it has a file of this name."""
+        upload = self.latest(owner, name)
+        if upload and upload.since <= before:
             self.discard(upload)
 
     def check_disk(self) -> None:

@@ -99,7 +99,9 @@ def test_files_that_come_together_are_one_upload_and_go_together(upload_store, t
     assert led and led.name == "b.tsv" and {*led.files} == {*whole.files}
     assert upload_store.latest("you", "b.tsv") is None
     receive(upload_store, "you", "b.tsv")
-    upload_store.drop("me", "b.tsv")
+    upload_store.drop("me", "b.tsv", whole.since - 1)
+    assert upload_store.find("me", first.token) == whole, "it came later"
+    upload_store.drop("me", "b.tsv", whole.since)
     assert held(upload_store, tmp_path) == 1, "yours stays"
     first = receive(upload_store)
     join(upload_store, first, "b.csv")
