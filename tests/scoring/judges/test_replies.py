@@ -564,7 +564,13 @@ def test_a_reply_that_was_cut_is_read_where_it_began_with_its_answer():
 
 @pytest.mark.parametrize("most", [32_000, pytest.param(400_000, marks=pytest.mark.soak)])
 def test_the_work_of_a_long_reply_grows_with_it(most):
-    made = (("B\n", read_letter), ("B. cat\n", read_letter), ("A. dog ", read_letter))
+    made = (
+        ("B\n", read_letter),
+        ("B. cat\n", read_letter),
+        ("A. dog ", read_letter),
+        ("<answer>B", read_letter),
+        ("<answer>B. \\boxed{B}</answer>", read_letter),
+    )
     for unit, read in made:
         grown = grows_too_fast(
             lambda text, read=read: read(text, ANIMALS),
