@@ -60,13 +60,21 @@ NETWORK_DAYS = 3
 class BudgetError(RuntimeError):
     """A budget has no room for a call; with `is_temporary`, running calls may free enough when they are committed.
 
-    `until` is the latest time at which the last of them is committed.
+    `until` is the latest time at which the last of them is committed. `public_message` names no amounts, which would
+    reveal the length of a secret text that is sent.
     """
 
-    def __init__(self, text: str, is_temporary: bool, until: datetime | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        is_temporary: bool,
+        until: datetime | None = None,
+        public_message: str = "",
+    ) -> None:
         super().__init__(text)
         self.is_temporary = is_temporary
         self.until = until
+        self.public_message = public_message or text
 
 
 class Ceilings(NamedTuple):
@@ -320,6 +328,9 @@ class Budget:
                 f"and the next call may cost ${amount / 1e6:.4f}. {limit.advice}.",
                 is_temporary=spent + amount <= limit.ceiling,
                 until=self._held_until(connection, limit.name),
+                public_message=(
+                    f"The operator's budget {limit.scope} has no room for the next call. {limit.advice}."
+                ),
             )
 
     def _held_until(self, connection: Connection, name: str) -> datetime | None:
@@ -355,22 +366,29 @@ class JobBudget:
 
 
 class RunBudget:
-    """The budget of one run with the user's own key, in memory; `reserve` and `commit` are as in `JobBudget`."""
+    """The budget of runs with the user's own key, in memory; `reserve` and `commit` are as in `JobBudget`."""
 
-    def __init__(self, ceiling: int) -> None:
+    def __init__(
+        self,
+        ceiling: int,
+        spent: int = 0,
+        advice: str = "Give a larger budget. What is judged is kept",
+    ) -> None:
+        """`spent` is what earlier runs have cost; `advice` says what to do when the budget is used up."""
         self._ceiling = ceiling
+        self._advice = advice
         self._lock = Lock()
         self._held: dict[int, int] = {}
-        self._spent = 0
+        self.spent = spent
         self._last_number = 0
 
     def reserve(self, amount: int) -> int:
         with self._lock:
-            if self._spent + sum(self._held.values()) + amount > self._ceiling:
+            if self.spent + sum(self._held.values()) + amount > self._ceiling:
                 raise BudgetError(
-                    f"This run's budget is ${self._ceiling / 1e6:.2f}. ${self._spent / 1e6:.2f} is spent, and "
-                    f"the next call may cost ${amount / 1e6:.4f}. Give a larger budget. What is judged is kept.",
-                    is_temporary=self._spent + amount <= self._ceiling,
+                    f"This run's budget is ${self._ceiling / 1e6:.2f}. ${self.spent / 1e6:.2f} is spent, and "
+                    f"the next call may cost ${amount / 1e6:.4f}. {self._advice}.",
+                    is_temporary=self.spent + amount <= self._ceiling,
                 )
             self._last_number += 1
             self._held[self._last_number] = amount
@@ -379,7 +397,7 @@ class RunBudget:
     def commit(self, number: int, amount: int) -> None:
         with self._lock:
             if self._held.pop(number, None) is not None:
-                self._spent += amount
+                self.spent += amount
 
 
 class Reservation:

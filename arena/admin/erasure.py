@@ -57,8 +57,9 @@ OWNED = tuple(
     table(name, column("owner")) for name in ("job", "submission", "mark", "secret_report")
 )
 """Tables of `scoring`, which is not imported here. Their rows stay. The owner is a cookie's hash."""
-JOB = table("job", column("owner"), column("published"), column("slug"))
-"""A table of `scoring`. Its published reports are withdrawn, since nobody else could do it later."""
+JOB = table("job", column("owner"), column("asker"), column("published"), column("slug"))
+"""A table of `scoring`. Its published reports are withdrawn, since nobody else could do it later. The asker owned it
+when it was made."""
 BROWSER = table("report_browser", column("cookie"), column("owner"))
 CODE = table("report_code", column("owner"))
 """Tables of `scoring`: browsers that share another's reports, and codes for more browsers; their rows are deleted."""
@@ -233,6 +234,8 @@ def _disown(connection: Connection, voter: int) -> None:
     if inspect(connection).has_table(JOB.name):
         update_reports = update(JOB).where(JOB.c.owner.in_(sharing))
         connection.execute(update_reports.values(published=False, slug=None))
+        update_askers = update(JOB).where(JOB.c.asker.in_(sharing))
+        connection.execute(update_askers.values(asker=_placeholder()))
     for owned in OWNED:
         if inspect(connection).has_table(owned.name):
             update_rows = update(owned).where(owned.c.owner.in_(sharing))

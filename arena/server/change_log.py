@@ -80,6 +80,7 @@ EMPTIED_COLUMNS = frozenset(
         ("turn", "thinking_a"),
         ("turn", "thinking_b"),
         ("job", "owner"),
+        ("job", "asker"),
         ("job", "network"),
         ("mark", "owner"),
     }

@@ -39,7 +39,11 @@ class Job:
     """Judge's URL as it may be shown; empty if rules alone decided."""
     model: str
     own_key: bool
+    asker: str | None
+    """Under whom the replies of an own judge are kept, whoever owns the job since; None for the operator's judge."""
     quote: Quote
+    spent: int
+    """What its runs with an own key have cost, in millionths of a US dollar."""
     state: State
     problem: str
     """Why it stopped; for a job under way, the reason it waits."""
@@ -72,8 +76,6 @@ class Claim(NamedTuple):
     job: Job
     draft_json: str
     spec_json: str
-    payer: str
-    """The owner of the charged day budget: a person over all logins, else a cookie."""
     network: str | None
     """Code of the network that pays too."""
 

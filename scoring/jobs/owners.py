@@ -78,6 +78,7 @@ class ReportOwners:
         """Returns a fresh code of a browser's owner, which replaces any earlier one."""
         code = "".join(secrets.choice(_CODE_LETTERS) for _ in range(_CODE_LENGTH))
         with self._database.write() as connection:
+            take_turn(connection, REPORT_CODE)
             owner = _owner_of_cookie(connection, cookie)
             is_old = (REPORT_CODE.c.owner == owner) | (REPORT_CODE.c.until < now())
             connection.execute(delete(REPORT_CODE).where(is_old))

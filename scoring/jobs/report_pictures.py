@@ -11,7 +11,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLateError
 from contextlib import suppress
 from dataclasses import replace
@@ -46,6 +46,7 @@ from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import record_id
 from scoring.registry import benchmark_of
 from scoring.report import QuestionStamp
+from scoring.serialize import ReportError
 from scoring.specs.problems import SpecError
 
 REPORT_PICTURE = Table(
@@ -73,7 +74,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}")
 
 QuestionFilePaths = Mapping[tuple[str, str], Path]
 """The question files of this server by name and md5."""
-_UNREAD = (RowsError, FileRolesError, SpecError, OSError, DatabaseError, AsideError)
+_UNREAD = (RowsError, FileRolesError, SpecError, ReportError, OSError, DatabaseError, AsideError)
 """Errors that keep a file's pictures from being read."""
 
 log = logging.getLogger(__name__)
@@ -143,7 +144,7 @@ class ReportPictures:
     def numbers(self, link: str) -> Mapping[str, Sequence[int]]:
         """Returns the numbers of a report's pictures by question; waits a moment for pictures still being read."""
         if reading := self._waiting.get(link):
-            with suppress(TooLateError):
+            with suppress(TooLateError, CancelledError):
                 reading.result(_PATIENCE_SECONDS)
         query = select(REPORT_PICTURE.c.question, REPORT_PICTURE.c.number).where(
             REPORT_PICTURE.c.link == link
@@ -313,7 +314,8 @@ def _cells(path: Path, name: str, rows: set[int], limits: FileLimits) -> dict[in
 
 def _decode_pictures(cell: JSON) -> Iterator[bytes]:
     """Yields the bytes of a cell's pictures in base64: one picture or data URL, or a list of them."""
-    text = " ".join(map(str, cell)) if isinstance(cell, list) else str(cell or "")
-    for encoded in _BASE64.findall(text)[:MOST_OF_QUESTION]:
+    text = ",".join(map(str, cell)) if isinstance(cell, list) else str(cell or "")
+    # Many tools wrap base64 at 76 columns.
+    for encoded in _BASE64.findall("".join(text.split()))[:MOST_OF_QUESTION]:
         with suppress(binascii.Error):
             yield base64.b64decode(encoded)

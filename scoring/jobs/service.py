@@ -261,9 +261,10 @@ class JobService:
         return Draft(make_report, lambda: Source.from_upload(arrived))
 
     def delete(self, owner: str, link: str) -> None:
-        """Deletes a job and its file. Raises JobError."""
+        """Deletes a job and its file, but no newer file of the same name. Raises JobError."""
         job = self.jobs.delete(owner, link)
-        self.upload_store.drop(owner, job.file)
+        scored_at = job.finished or job.created
+        self.upload_store.drop(owner, job.file, before=scored_at.timestamp())
 
     def count_left(self, job: Job) -> int:
         """Returns the number of answers that the rules left open in a report without a judge; else 0."""
@@ -297,8 +298,7 @@ class JobService:
             return []
         benchmark = benchmark_of(stored.report)
         tasks = benchmark.tasks(stored.report, stored.spec)[:FIRST_GRADES]
-        judge_owner = job.owner if job.own_key else None
-        outcomes = known_outcomes(tasks, stored.spec, job.address, judge_owner, self.cache)
+        outcomes = known_outcomes(tasks, stored.spec, job.address, job.asker, self.cache)
         return [FirstGrade(name, benchmark.outcome_text(outcome)) for name, outcome in outcomes]
 
     def price(self, owner: str, draft: Draft, judge: OwnJudge | None) -> Quote:
@@ -421,8 +421,14 @@ class JobService:
 
 
 def known_spec(model: str, address: Endpoint, jobs: Jobs) -> JudgeSpec | None:
-    """Returns a judge's spec from the judges' file or from an earlier job; None if neither has it."""
-    return known_judges().get(model) or jobs.spec(address.address, model, address.owner)
+    """Returns a judge's spec from the judges' file or from an earlier job; None if neither has it.
+
+    An earlier job's price is left out, since the price lists may have changed.
+    """
+    spec = known_judges().get(model)
+    if spec is None and (earlier := jobs.spec(address.address, model, address.owner)):
+        spec = replace(earlier, price=None)
+    return spec
 
 
 def operators_judge(

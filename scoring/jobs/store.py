@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     ColumnElement,
     Connection,
@@ -36,7 +37,6 @@ from sqlalchemy import (
 from sqlalchemy import Column as Field
 
 from arena.battles.quotas import Kind, NetworkDays
-from arena.battles.voters import LOGIN
 from arena.cache import Cache
 from arena.clock import present
 from arena.database import METADATA, Database, Moment, now, take_turn
@@ -63,8 +63,12 @@ JOB = Table(
     # The judge; empty if rules alone decide.
     *(Field(name, Text, nullable=False) for name in ("address", "model", "spec")),
     Field("own_key", Boolean, nullable=False),
+    # The owner when it was made, under whom the replies of an own judge are kept; None for the operator's judge.
+    Field("asker", Text),
     Field("quote", Text, nullable=False),
     Field("ratio", Float, nullable=False),
+    # What its runs with an own key have cost, in millionths of a US dollar.
+    Field("spent", BigInteger, nullable=False),
     Field("state", Text, nullable=False),
     Field("problem", Text, nullable=False),
     *(Field(name, Integer, nullable=False) for name in ("done", "total", "fresh")),
@@ -179,6 +183,7 @@ class Jobs:
                 draft=record.json,
                 spec=record_json(spec),
                 own_key=own_key,
+                asker=owner if own_key else None,
                 network=code,
             )
 
@@ -256,6 +261,7 @@ class Jobs:
     def delete(self, owner: str, link: str) -> Job:
         """Deletes a job and its report, and returns the deleted job; an active one stops. Raises JobError."""
         with self._database.write() as connection:
+            take_turn(connection, JOB)
             job = self._owners_job(connection, owner, link)
             connection.execute(delete(JOB).where(JOB.c.link == link))
         self._database.empty_log()
@@ -264,6 +270,7 @@ class Jobs:
     def publish(self, owner: str, link: str, published: bool) -> Job:
         """Publishes a finished report, or makes it private again. Raises JobError."""
         with self._database.write() as connection:
+            take_turn(connection, JOB)
             job = self._owners_job(connection, owner, link)
             # A withdrawn report can't be published again, but it can be made private.
             is_withdrawn = published and job.withdrawn is not None
@@ -282,6 +289,7 @@ class Jobs:
         stopped = and_(JOB.c.state.in_(STOPPED), JOB.c.queued < now() - KEPT_FREE)
         quoted = and_(JOB.c.state == "quoted", JOB.c.created < now() - _ABANDONED)
         with self._database.write() as connection:
+            take_turn(connection, JOB)
             forget_days(connection)
             return connection.execute(delete(JOB).where(or_(free, stopped, quoted))).rowcount
 
@@ -415,12 +423,9 @@ class Jobs:
             begun = {"state": "judging", "problem": "", "started": now(), "fresh": 0}
             lease = self._held_by(connection, holder)
             job = self._change(connection, link, **begun, **lease)
-            logins = select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash == JOB.c.owner)
-            person = logins.scalar_subquery().label("person")
-            select_claim = select(JOB.c.draft, JOB.c.spec, JOB.c.network, person)
+            select_claim = select(JOB.c.draft, JOB.c.spec, JOB.c.network)
             row = connection.execute(select_claim.where(JOB.c.link == link)).one()
-        payer = job.owner if row.person is None else str(row.person)
-        return Claim(job, row.draft, row.spec, payer, row.network)
+        return Claim(job, row.draft, row.spec, row.network)
 
     def keep(self, holder: str, links: frozenset[str]) -> frozenset[str]:
         """Renews a server's leases and returns the jobs it still holds; the others were cancelled or lost."""
@@ -442,6 +447,11 @@ class Jobs:
             change = update(JOB).where(_judged_by(holder, link))
             counts = {"done": progress.done, "total": progress.total, "fresh": progress.fresh}
             connection.execute(change.values(**counts, ratio=ratio, problem=progress.waits))
+
+    def pay(self, link: str, spent: int) -> None:
+        """Stores what all runs of a job with an own key have cost, in millionths of a US dollar."""
+        with self._database.write() as connection:
+            connection.execute(update(JOB).where(JOB.c.link == link).values(spent=spent))
 
     def finish(self, holder: str, link: str, report: AnyReport) -> bool:
         """Stores a job's report if this server still holds it, and returns whether it does."""
@@ -515,6 +525,7 @@ class Jobs:
             "model": record.model,
             "quote": record_json(quote),
             "ratio": 1.0,
+            "spent": 0,
             "problem": "",
             "done": 0,
             "total": quote.grades,

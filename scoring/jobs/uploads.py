@@ -11,10 +11,11 @@ import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from arena.io.tables import PAGE, SUFFIXES
@@ -30,6 +31,7 @@ _MOST_A_SECOND = 32_000_000
 """Bytes a second of all uploads together: the thread that answers everybody reads and writes each one."""
 _BURST_SECONDS = 0.25
 """Time whose unused bytes may come at once, so that small files never wait."""
+_GONE = "The uploaded file is no longer here. Choose it again."
 
 
 class UploadStoreError(ValueError):
@@ -96,6 +98,8 @@ class UploadStore:
     seconds: float = 3600
     votes_room: int = VOTES_ROOM
     pace: "_Pace" = field(default_factory=lambda: _Pace(_MOST_A_SECOND))
+    joining: Lock = field(default_factory=Lock)
+    """Held while a file joins an upload: several of an upload may arrive at once."""
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -134,7 +138,7 @@ class UploadStore:
         """Returns an owner's upload. Raises UploadStoreError if there is none (any more)."""
         upload = self._read(self._metadata_path(token)) if _TOKEN.fullmatch(token) else None
         if upload is None or upload.owner != owner_code(owner):
-            raise UploadStoreError("The uploaded file is no longer here. Choose it again.")
+            raise UploadStoreError(_GONE)
         return upload
 
     def discard(self, upload: "StoredUpload | _HeldUpload") -> None:
@@ -151,9 +155,10 @@ class UploadStore:
                 return upload.led_by(name)
         return None
 
-    def drop(self, owner: str, name: str) -> None:
-        """Deletes an owner's uploads that have a file of this name."""
-        while upload := self.latest(owner, name):
+    def drop(self, owner: str, name: str, before: float) -> None:
+        """Deletes an owner's upload from before a time (in seconds since 1970) if it has a file of this name."""
+        upload = self.latest(owner, name)
+        if upload and upload.since <= before:
             self.discard(upload)
 
     def check_disk(self) -> None:
@@ -178,16 +183,14 @@ class UploadStore:
     def _new_file(self, upload: StoredUpload, name: str) -> UploadedFile:
         """A further file of an upload, which is still to be written. Raises UploadStoreError."""
         plain = plain_name(name)
-        file_name = plain[:_MOST_NAME]
-        suffix = Path(plain).suffix.lower()
+        ending = Path(plain).suffix
+        suffix = ending.lower()
         if suffix not in ACCEPTED_ENDINGS:
             raise UploadStoreError(
                 f"We can't read {plain[:80]!r}. Save it as one of {', '.join(ACCEPTED_ENDINGS)}."
             )
-        if file_name in (file.name for file in upload.files):
-            raise UploadStoreError(f"{file_name} is there twice. Give each file its own name.")
-        if len(upload.files) >= MOST_MEMBERS:
-            raise UploadStoreError(f"There are too many files. Upload {MOST_MEMBERS} at most.")
+        file_name = plain.removesuffix(ending)[: _MOST_NAME - len(ending)] + ending
+        _check_place(upload, file_name)
         network = owner_code(upload.network or upload.token)
         part = secrets.token_hex(4)
         path = self.folder / f"{upload.token}.{upload.owner}.{network}.{part}{suffix}"
@@ -197,43 +200,63 @@ class UploadStore:
         self, upload: StoredUpload, file: UploadedFile, chunks: AsyncIterator[bytes]
     ) -> None:
         with file.path.open("wb") as opened:
-            room = _Room(self, upload)
+            room = _Room(self, upload, file)
             await asyncio.to_thread(room.make)
             async for chunk in chunks:
                 room.add(len(chunk))
                 if room.is_used_up:
-                    await asyncio.to_thread(room.make)
+                    await asyncio.to_thread(room.make, len(chunk))
                 opened.write(chunk)
+                opened.flush()
                 await self.pace.wait(len(chunk))
+            await asyncio.to_thread(room.make)
 
     def _join(self, upload: StoredUpload, file: UploadedFile) -> StoredUpload:
         """Returns the upload with a file that has arrived, or with the files of a zip. Raises UploadStoreError."""
+        arrived = [file]
         if file.path.suffix == ZIP:
             try:
-                joined = self._unpack(upload, file)
+                arrived = self._unpack(upload, file)
             except ZipFileError as error:
                 raise UploadStoreError(f"{file.name} {error}") from error
-        else:
-            joined = replace(upload, files=(*upload.files, file))
-        written = self.folder / f"{upload.token}.new{_METADATA_SUFFIX}"
-        written.write_text(json.dumps(asdict(joined), default=str), "utf-8")
-        written.replace(self._metadata_path(upload.token))
+        with self.joining:
+            joined = self._with_files(upload, arrived)
+            written = self.folder / f"{upload.token}.new{_METADATA_SUFFIX}"
+            written.write_text(json.dumps(asdict(joined), default=str), "utf-8")
+            written.replace(self._metadata_path(upload.token))
         return joined
 
-    def _unpack(self, upload: StoredUpload, packed: UploadedFile) -> StoredUpload:
-        """Returns the upload with the files of a zip in place of the zip. Raises ZipFileError and UploadStoreError."""
+    def _with_files(self, upload: StoredUpload, arrived: Sequence[UploadedFile]) -> StoredUpload:
+        """Returns the upload as it is by now, with files that have arrived. Raises UploadStoreError."""
+        if upload.files:
+            known = self._read(self._metadata_path(upload.token))
+            if known is None:
+                raise UploadStoreError(_GONE)
+            upload = known
+        for file in arrived:
+            _check_place(upload, file.name)
+            upload = replace(upload, files=(*upload.files, file))
+        return upload
+
+    def _unpack(self, upload: StoredUpload, packed: UploadedFile) -> list[UploadedFile]:
+        """Returns the files of a zip, which is deleted. Raises ZipFileError and UploadStoreError."""
+        packed_size = packed.path.stat().st_size
+        unpacked: list[UploadedFile] = []
         for name, content in zip_files(packed.path):
-            file = self._new_file(upload, name)
-            room = _Room(self, upload)
+            file = self._new_file(replace(upload, files=(*upload.files, *unpacked)), name)
             with file.path.open("wb") as opened:
+                room = _Room(self, upload, file, leaving=packed_size)
+                room.make()
                 for part in content:
                     room.add(len(part))
                     if room.is_used_up:
-                        room.make()
+                        room.make(len(part))
                     opened.write(part)
-            upload = replace(upload, files=(*upload.files, file))
+                    opened.flush()
+                room.make()
+            unpacked.append(file)
         packed.path.unlink()
-        return upload
+        return unpacked
 
     def _metadata_path(self, token: str) -> Path:
         return self.folder / f"{token}{_METADATA_SUFFIX}"
@@ -279,13 +302,18 @@ class UploadStore:
                     uploads[token] = upload
         return sorted(uploads.values())  # By `since`, their first field.
 
-    def make_room(self, upload: StoredUpload, size: int) -> None:
-        """Deletes the oldest uploads of the network that holds most until `size` bytes of this one fit.
+    def make_room(self, upload: StoredUpload, more: int) -> int:
+        """Deletes the oldest uploads of the network that holds most until `more` bytes of this one fit.
 
-        Raises UploadStoreError if that is the uploader's own network, or if it has used up its quarter.
+        Returns the bytes of this one with them. All its files in the folder count, since several may arrive at once.
+        Raises UploadStoreError if its own network holds most or has used up its quarter, or if the disk is full.
         """
+        self.check_disk()
         network = owner_code(upload.network or upload.token)
-        others = [other for other in self._held_uploads() if other.token != upload.token]
+        held = self._held_uploads()
+        others = [other for other in held if other.token != upload.token]
+        own = [other for other in held if other.token == upload.token]
+        size = more + sum(part.size for part in own)
         # A network may always hold one upload of the largest size.
         self._discard_oldest(
             others,
@@ -299,10 +327,11 @@ class UploadStore:
             others,
             weigh=lambda other: other.files,
             network=network,
-            own=len(upload.files) + 1,
+            own=sum(part.files for part in own),
             most=self.most_files,
             most_of_network=self.most_files // 4,
         )
+        return size
 
     def _discard_oldest(
         self,
@@ -333,14 +362,28 @@ class UploadStore:
             weights[heaviest] -= weigh(oldest)
 
 
-class _Room:
-    """Room for a growing file of an upload, made anew after each sixteenth of the largest size."""
+def _check_place(upload: StoredUpload, name: str) -> None:
+    """Raises UploadStoreError if an upload has no place for a further file of this name."""
+    if name in (file.name for file in upload.files):
+        raise UploadStoreError(f"{name} is there twice. Give each file its own name.")
+    if len(upload.files) >= MOST_MEMBERS:
+        raise UploadStoreError(f"There are too many files. Upload {MOST_MEMBERS} at most.")
 
-    def __init__(self, store: UploadStore, upload: StoredUpload) -> None:
+
+class _Room:
+    """Room for a growing file of an upload, made anew after each sixteenth of the largest size, and at its end."""
+
+    def __init__(
+        self, store: UploadStore, upload: StoredUpload, file: UploadedFile, leaving: int = 0
+    ) -> None:
+        """`leaving`: the bytes of the zip from which the file comes, which goes."""
         self._store = store
         self._upload = upload
-        self._size = upload.size
-        self._checked = self._size
+        self._file = file
+        self._leaving = leaving
+        self._size = 0
+        """Bytes of the upload, so far as they are known."""
+        self._checked = 0
 
     def add(self, size: int) -> None:
         """Counts bytes that have arrived. Raises UploadStoreError if the upload is too large."""
@@ -356,10 +399,13 @@ class _Room:
         """Whether room has to be made anew."""
         return self._size - self._checked > self._store.most // 16
 
-    def make(self) -> None:
-        """Makes room for the bytes so far. Raises UploadStoreError."""
-        self._store.make_room(self._upload, self._size)
-        self._checked = self._size
+    def make(self, more: int = 0) -> None:
+        """Makes room for bytes that have arrived and aren't written yet. Raises UploadStoreError."""
+        if not self._file.path.exists():  # the upload was deleted meanwhile
+            raise UploadStoreError(_GONE)
+        self._checked = self._store.make_room(self._upload, more - self._leaving)
+        self._size = 0
+        self.add(self._checked)
 
 
 class _Pace:

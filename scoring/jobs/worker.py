@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from arena.budget import Budget, BudgetError, RunBudget
+from arena.budget import JUDGE, Budget, BudgetError, RunBudget
 from arena.database import DatabaseError
 from arena.inference.endpoint import Endpoint, place_of
 from arena.io.fetch import Fetcher
@@ -51,6 +51,8 @@ class _RunningJob:
     claim: Claim
     own: Endpoint | None
     """Owner's endpoint and key; None for the operator's judge."""
+    run_budget: RunBudget
+    """What an own key may pay in this run and earlier ones."""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     judge: Judge | None = None
     progress: Progress | None = None
@@ -87,7 +89,8 @@ class JobWorker:
         """`on_judged` gets each complete report before its job is marked done, and again after a crash in between.
 
         `on_done` gets the job once its report can be read. `open_draft` returns a draft as the operator's judge reads
-        it. What a judge or its server says about a draft that `is_blind` is not repeated, to its owner or in the log.
+        it. What a judge or its server says about a draft that `is_blind` is not repeated, to its owner or in the log,
+        and neither is what a call costs.
         """
         self.name = secrets.token_hex(8)
         self.trials = Trials(fetcher)
@@ -130,7 +133,8 @@ class JobWorker:
             )
         started = self._jobs.start(owner, link, self.name if own else None, network)
         if own:
-            self._own_endpoints[link] = own
+            # Under the name by which it asked before, so that replies that are kept aren't paid again.
+            self._own_endpoints[link] = replace(own, owner=started.asker or own.owner)
         self.wake()
         return started
 
@@ -146,6 +150,9 @@ class JobWorker:
                 await self._poll()
             except DatabaseError as error:
                 log.warning("jobs wait for the database: %s", error)
+            except Exception:
+                # Nobody else judges the jobs of this server.
+                log.exception("jobs were not looked after")
             await asyncio.to_thread(self._wakeup.wait, TICK_SECONDS)
         try:
             await self._drain()
@@ -168,6 +175,7 @@ class JobWorker:
                 continue
             progress = running.current_progress()
             await asyncio.to_thread(self._jobs.note, self.name, link, progress, running.ratio)
+            await self._pay(running)
         for link in endpoints.keys() - held:
             self._forget(link, endpoints[link])
         await asyncio.to_thread(self._jobs.lapse)
@@ -188,7 +196,9 @@ class JobWorker:
         claim = await asyncio.to_thread(self._jobs.take, self.name, keys, busy, is_lent)
         if claim is None:
             return False
-        running = _RunningJob(claim, self._own_endpoints.get(claim.job.link))
+        job = claim.job
+        run_budget = RunBudget(job.quote.most, job.spent, JUDGE.quote_advice)
+        running = _RunningJob(claim, self._own_endpoints.get(job.link), run_budget)
         task = asyncio.create_task(self._judge(running))
         task.add_done_callback(lambda _: self._wakeup.set())
         self._running[task] = running
@@ -212,10 +222,11 @@ class JobWorker:
 
     def _fail(self, running: _RunningJob, error: Exception) -> None:
         problem = str(error)
-        if isinstance(error, JudgeUnreadable | JudgeUnknown):
+        if isinstance(error, JudgeUnreadable | JudgeUnknown | BudgetError):
             if self._is_blind(running.claim.draft):
                 problem = error.public_message
-            if running.own is None:
+            is_judges = not isinstance(error, BudgetError)
+            if is_judges and running.own is None:
                 log.error("this site's judge is of no use, a job stopped: %s", problem)
         self._jobs.fail(self.name, running.claim.job.link, problem)
 
@@ -242,12 +253,11 @@ class JobWorker:
         if running.own:
             # The limits a minute are those of the operator's account.
             pace = replace(self._pace, requests_per_minute=None, tokens_per_minute=None)
-            run_budget = RunBudget(job.quote.most)
             return Judge(
                 claim.spec,
                 running.own,
                 pace,
-                run_budget,
+                running.run_budget,
                 fetcher=self._fetcher,
                 pictures=self._pictures,
             )
@@ -263,7 +273,7 @@ class JobWorker:
                 f"{job.model} at {where} is no longer offered here. Score the file again with another judge."
             )
         spec = replace(claim.spec, price=operator.spec.price)
-        job_budget = self._budget.for_job(job.link, claim.payer, job.quote.most, claim.network)
+        job_budget = self._budget.for_job(job.link, job.owner, job.quote.most, claim.network)
         return Judge(
             spec,
             operator.endpoint,
@@ -285,6 +295,13 @@ class JobWorker:
         elif error:
             log.error("a job ended by an error", exc_info=error)
             await asyncio.to_thread(self._jobs.fail, self.name, link, _UNEXPECTED)
+        await self._pay(running)
+
+    async def _pay(self, running: _RunningJob) -> None:
+        """Stores what an own key has paid, so that a resumed job pays no more than its quote in all."""
+        if running.own:
+            link = running.claim.job.link
+            await asyncio.to_thread(self._jobs.pay, link, running.run_budget.spent)
 
     def _forget(self, link: str, endpoint: Endpoint) -> None:
         """Drops a key, unless its owner has given another one meanwhile."""

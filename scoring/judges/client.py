@@ -35,6 +35,7 @@ from scoring.judges.spec import (
     closed_schema,
     estimated_tokens,
     likely_completion,
+    most_completion,
     most_cost,
     request_body,
     response_format,
@@ -128,7 +129,6 @@ class Judge:
         self._job_budget = job_budget
         self._meter = meter or RateLimiter(self.pace)
         self._pictures = pictures
-        self._slots = asyncio.Semaphore(self.pace.concurrency)
         self._client = OpenAIClient(address, self.pace.timeout, self.pace.concurrency, fetcher)
         self._reply_times = ReplyTimes(self.pace.timeout)
         self._reported = 0
@@ -180,7 +180,7 @@ class Judge:
     async def ask(self, ask: Ask) -> Reply:
         """Returns the judge's reply, with retries. Raises JudgeFailed, JudgeStopped, AskRefused and BudgetError."""
         estimate = estimated_tokens(ask.messages)
-        tokens = round(estimate * self.tokens_per_estimate) + ask.reply_tokens * ask.samples
+        tokens = round(estimate * self.tokens_per_estimate) + most_completion(self.spec, ask)
         if any(message.pictures for message in ask.messages):
             body = await asyncio.to_thread(request_body, self.spec, ask, self._picture)
         else:
@@ -217,7 +217,7 @@ class Judge:
         slow_calls = 0
         while True:
             attempt += 1
-            async with self._slots:
+            async with self._meter.slots:
                 await self._meter.wait_turn(tokens)
                 if self._stopped:
                     raise self._stop_error()

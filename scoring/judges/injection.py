@@ -27,7 +27,8 @@ _CHAT_TOKENS = re.compile(
 )
 """Chat tokens of models; one of the groups holds the words between the brackets."""
 _INVISIBLE = re.compile(
-    r"[\x00-\x08\x0e-\x1b\x1f\x7f\x80-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+    r"[\x00-\x08\x0e-\x1b\x1f\x7f\x80-\x9f\u115f\u1160\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069"
+    r"\u3164\ufeff\uffa0\U000e0000-\U000e007f]"
 )
 
 

@@ -37,12 +37,15 @@ _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
 _WORD = re.compile(r"[a-z0134579@$!]{2,}")
 _SPACED_LETTERS = re.compile(r"(?<!\w)\w(?:[\s.\-_*·/]{1,3}\w){5,}(?!\w)")
 _BREAKS = re.compile(r"\r\n|[\r\v\f\x85\u2028\u2029]")
-_BLANKS = re.compile(r"[^\S\n]+")
+_BLANKS = re.compile(r"(?:[^\S\n]|\u2800)+")
+"""Braille's blank counts too."""
 _NO_LETTERS = re.compile(r"[\W_]")
 _BETWEEN_BYTES = re.compile(r"0x|\\x|[\s:,-]")
 _OCTETS = re.compile(r"[01]{8}")
 _UNSEEN_CATEGORIES = {"Cc", "Cf", "Co", "Cn"}
 """Unicode's categories of characters that aren't shown."""
+_FILLERS = "\u115f\u1160"
+"""Letters that aren't shown; NFKC makes them of U+3164 and U+FFA0."""
 
 
 def readings(text: str) -> Mapping[str, bool]:
@@ -61,7 +64,9 @@ def _plain_text(text: str) -> str:
     """The text without invisible characters, NFKC-normalised, in lower case, with words separated by one space."""
     visible = _BREAKS.sub("\n", unicodedata.normalize("NFKC", text)).replace("\t", " ")
     unseen = [
-        sign for sign in {*visible} - {"\n"} if unicodedata.category(sign) in _UNSEEN_CATEGORIES
+        sign
+        for sign in {*visible} - {"\n"}
+        if sign in _FILLERS or unicodedata.category(sign) in _UNSEEN_CATEGORIES
     ]
     if unseen:
         visible = visible.translate(dict.fromkeys(map(ord, unseen)))

@@ -26,13 +26,15 @@ class RateLimits(Retries):
 
 
 class RateLimiter:
-    """A rate limiter shared by all calls with one key: no minute exceeds the allowed requests.
+    """A rate limiter shared by all calls with one key: no more run at once, and in a minute, than the pace allows.
 
     A minute's tokens without those of its last call are below the allowed ones: the wait is for the calls before.
     """
 
     def __init__(self, pace: RateLimits) -> None:
         self._pace = pace
+        self.slots = asyncio.Semaphore(pace.concurrency)
+        """Places of running calls."""
         self._next_start = 0.0
         """The earliest start of the next call, by the loop's clock in seconds."""
         self._paused_until = 0.0

@@ -77,12 +77,17 @@ def quote_reply(reply: str, finish: str = "stop") -> str:
 
 
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-_WIDE |= {0x3000: " ", 0x2212: "-", 0x3010: "[", 0x3011: "]", 0xA0: " "}
+_WIDE |= dict.fromkeys((0xA0, 0x2009, 0x202F, 0x3000), " ")
+_WIDE |= dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2015, 0x2212), "-")
+_WIDE |= dict.fromkeys((0x2044, 0x2215), "/")
+_WIDE |= {0x3010: "[", 0x3011: "]", 0x301C: "~"}
 _FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.MULTILINE)
 _LATEX = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|textrm)\s?\{([^{}\n]{0,80})\}")
 _RETHINKS = re.compile(
     r"\b(?:wait|hmm|on second thought|on reflection|re-?consider|re-?evaluat\w{1,5}|correction|scratch that)\b"
-    r"|\bactually,?[ \t](?:it['’]s[ \t]|it[ \t]is[ \t])?(?-i:[A-Z])(?!\w)|等等|不对|重新考虑",
+    r"|\bactually,?[ \t](?:it['’]s[ \t]|it[ \t]is[ \t])?(?-i:[A-Z])(?!\w)|等等|不对|重新考虑"
+    r"|(?:(?<=[.!?;]\s)|(?<=\n))actually,?[ \t](?:it['’]s[ \t]|it[ \t]is[ \t])?\.?[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+"
+    r"(?=[ \t](?:is|seems|fits|would)\b|[.!,;]|[ \t]*+(?:\n|\Z))",
     re.IGNORECASE,
 )
 """Words of second thoughts."""
@@ -132,6 +137,18 @@ def _common_value(text: str, claims: list[_Claim[T]], finish: str) -> T | None:
     return first.value
 
 
+def _wraps(text: str, *patterns: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """Yields the tags and boxes of a text that begin with a claim; `inside` is what they hold."""
+    for pattern in patterns:
+        yield from pattern.finditer(text)
+
+
+def _claim_of_all(claim: _Claim[T], inside: str, claims: Iterator[_Claim[T]]) -> _Claim[T]:
+    """The claim of a tag or box; unreadable unless all that is inside, read as a reply, says the same."""
+    value = _common_value(inside, list(claims), "stop")
+    return claim if claim.value == value else claim._replace(value=None)
+
+
 def _is_whole(text: str, claim: _Claim[Any]) -> bool:
     """Whether a claim in a reply that was cut short is complete, and comes before any explanation."""
     before = text[: claim.start]
@@ -153,14 +170,19 @@ _AHEAD = r"(?:[\s*_`\"'“‘(\[{$|]|#(?=[#\s]))"
 """The same before a number, without `>` and `#`, which would change its meaning."""
 _BESIDE = r"[ \t*_`\"'“‘(\[{$]"
 _CLOSE = r"[*_`\"'”’)\]}$|]"
-_NUMBER = r"[+-]?(?:[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+|\.[0-9]{1,20}+)(?![^\W分]|[.,·'’][0-9])"
+_NUMBER = (
+    r"[+-]?(?:[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+|\.[0-9]{1,20}+)(?!_{0,4}[^\W_分]|[.,·'’][0-9])"
+)
 _VAGUE = rf"(?P<vague>[<>≤≥~≈]=?{_BESIDE}{{0,4}})?"
 """A sign that makes a number inexact."""
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 _UNIT = r"(?:[ \t]?(?:points?|pts?|stars?|marks?|分)(?![A-Za-z]))"
+_HIGHEST = r"满分(?:为|是|:)?"
+_OUT_OF = rf"(?:[ \t]?[(\[]?(?:/|\bout[ \t]of\b|\bof\b)|[ \t]?[,(\[]?[ \t]?{_HIGHEST})"
+"""The words and signs between a score and its maximum."""
 _BEHIND_NUMBER = re.compile(
     rf"{_CLOSE}{{0,6}}(?P<percent>[ \t]?(?:%|percent\b|‰))"
-    rf"|{_CLOSE}{{0,6}}[ \t]?[(\[]?(?:/|⁄|\bout[ \t]of\b|\bof\b)[ \t]?{_BESIDE}{{0,4}}(?P<most>{_NUMBER}){_UNIT}?"
+    rf"|{_CLOSE}{{0,6}}{_UNIT}?{_OUT_OF}[ \t]?{_BESIDE}{{0,4}}(?P<most>{_NUMBER}){_UNIT}?"
     rf"|{_CLOSE}{{0,6}}[ \t]?(?P<other>(?:[-–—~,;&±+×→]|[=-]>|:(?=[0-9])"
     rf"|\bor\b|\bto\b|\band\b|\bminus\b|\bplus\b|或|至|到)?[ \t]?{_BESIDE}{{0,4}}{_NUMBER})"
     rf"|{_UNIT}",
@@ -238,17 +260,20 @@ _FITTING_SCORE = re.compile(
 )
 """A judgement of a score: "A score of 0.5 is appropriate."."""
 _SCALE_TOLD = re.compile(
-    rf"\b(?:scale|range)[ \t](?:(?:of|from)[ \t])?{_NUMBER}[ \t]?(?:to|-|–)[ \t]?(?P<most>{_NUMBER})",
+    rf"(?:\b(?:scale|range)[ \t](?:(?:of|from)[ \t])?{_NUMBER}[ \t]?(?:to|-|–)|{_HIGHEST})[ \t]?(?P<most>{_NUMBER})",
     re.IGNORECASE,
 )
 """The scale in a sentence, with its highest score."""
 _LAST_NUMBER = re.compile(r"([0-9]{1,20}(?:[.,][0-9]{1,20})?)[^0-9]{0,40}\Z")
 _NAMES = "score|rating|grade|mark|correctness|answer|final_answer|finalanswer|output|result"
+_INSIDE_TAG = r"[^<]{0,500}"
+_INSIDE_BOX = r"[^{}\n]{0,80}+"
 _TAGGED_SCORE = re.compile(
-    rf"<(?P<tag>{_NAMES})>{_AHEAD}{{0,8}}{_VAGUE}(?P<number>{_NUMBER})", re.IGNORECASE
+    rf"<(?:{_NAMES})>(?P<inside>{_AHEAD}{{0,8}}{_VAGUE}(?P<number>{_NUMBER}){_INSIDE_TAG})",
+    re.IGNORECASE,
 )
 _BOXED_SCORE = re.compile(
-    rf"\\[df]?boxed\s?\{{{_AHEAD}{{0,4}}{_VAGUE}(?P<number>{_NUMBER})(?=[^{{}}\n]{{0,40}}\}})"
+    rf"\\[df]?boxed\s?\{{(?P<inside>{_AHEAD}{{0,4}}{_VAGUE}(?P<number>{_NUMBER}){_INSIDE_BOX})\}}"
 )
 _OBJECT_SCORE = re.compile(
     rf"\{{\s*+[\"'](?!max|min|confidence|total)[^\"'\n]{{1,40}}[\"']\s*+:\s*+[\"']?{_VAGUE}(?P<number>{_NUMBER})[\"']?\s*+,?\s*+\}}"
@@ -264,12 +289,14 @@ _EXPLANATION = re.compile(
 
 def _score_claims(text: str, scale: Scale) -> Iterator[_Claim[float]]:
     """Yields all claims of a score."""
-    spoken = (_CLAIMED_SCORE, _FITTING_SCORE)
-    for pattern in (*spoken, _TAGGED_SCORE, _BOXED_SCORE):
+    for pattern in (_CLAIMED_SCORE, _FITTING_SCORE):
         for match in pattern.finditer(text):
-            is_supposed = pattern in spoken and _is_denied_or_supposed(text, match.start())
+            is_supposed = _is_denied_or_supposed(text, match.start())
             claim = _score_claim(text, match, scale)
             yield claim._replace(value=None) if is_supposed else claim
+    for match in _wraps(text, _TAGGED_SCORE, _BOXED_SCORE):
+        claim = _score_claim(text, match, scale)
+        yield _claim_of_all(claim, match["inside"], _score_claims(match["inside"], scale))
     if whole := _OBJECT_SCORE.fullmatch(text):
         yield _score_claim(text, whole, scale)
     for pattern in (_OUTPUT_SCORE, _NAMED_SCORE):
@@ -344,7 +371,9 @@ def _number_value(number: str) -> float:
     return float(number.replace(",", "" if _THOUSANDS.fullmatch(number) else "."))
 
 
-_LETTER = r"(?P<letter>[A-Z])(?![\w+#&]|['’]\w)"
+_ALONE = r"(?!_{0,4}[^\W_])"
+"""Before no other letter or digit; underscores may make it bold."""
+_LETTER = rf"(?P<letter>[A-Z]){_ALONE}(?![+#&]|['’]\w)"
 _OPTION = r"(?:(?:option|choice|letter|response|选项)[ \t]?)"
 _HELD = rf"{_OPEN}{{0,8}}(?i:{_OPTION})?{_OPEN}{{0,4}}"
 """The wrapping and the word before a letter: "**Option A"."""
@@ -368,8 +397,10 @@ _BEST_LETTER = re.compile(
     rf"(?:most[ \t](?:similar|suitable)|closest|correct|best|right|better)|best[ \t](?:matches|fits)|matches[ \t]best"
     rf"|fits[ \t]best)\b"
 )
-_TAGGED_LETTER = re.compile(rf"<(?i:{_NAMES}|choice|option|letter)>{_HELD}{_LETTER}", re.MULTILINE)
-_BOXED_LETTER = re.compile(rf"\\[df]?boxed\s?\{{{_HELD}{_LETTER}(?=[^{{}}\n]{{0,80}}\}})")
+_TAGGED_LETTER = re.compile(
+    rf"<(?i:{_NAMES}|choice|option|letter)>(?P<inside>{_HELD}{_LETTER}{_INSIDE_TAG})"
+)
+_BOXED_LETTER = re.compile(rf"\\[df]?boxed\s?\{{(?P<inside>{_HELD}{_LETTER}{_INSIDE_BOX})\}}")
 _OBJECT_LETTER = re.compile(
     rf"\{{\s*+[\"'][^\"'\n]{{1,40}}[\"']\s*+:\s*+[\"']?\(?{_LETTER}\)?[\"']?\s*+,?\s*+\}}"
 )
@@ -380,7 +411,9 @@ _BEFORE_OPTION = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[.,:、。][ \t]?|[ \t]?\(|[ \t]-[ \t]|[ \t]?[–—][ \t]?|\)[ \t]?)?{_CLOSE}{{0,4}}[ \t]?"
 )
 """What may stand between a letter and its option's text."""
-_NOT_ANOTHER = rf",?[ \t](?i:rather[ \t]than|instead[ \t]of|(?:and[ \t])?not)[ \t]{_HELD}[A-Z]\b"
+_NOT_ANOTHER = (
+    rf",?[ \t](?i:rather[ \t]than|instead[ \t]of|(?:and[ \t])?not)[ \t]{_HELD}[A-Z]{_ALONE}"
+)
 """Words that reject another letter: "rather than B"."""
 _BEHIND_LETTER = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[ \t]*+(?:\Z|\n)|[.,;:!。，、；)]|[ \t]?[(（—–]|[ \t]-[ \t]"
@@ -396,7 +429,7 @@ _TWO_LETTERS = re.compile(
     rf"{_CLOSE}{{0,6}}[ \t]?(?:[,;][ \t]?|[/|]|&|\+"
     rf"|(?i:,?\s?\(?\b(?:or|and|possibly|maybe|perhaps|to|through|over|vs\.?|versus)(?!\w))"
     rf"|[-–—~→>]|、|或|和|还是|[ \t])[ \t]?{_HELD}"
-    rf"(?P<other>[A-Z])(?![\w'’-])"
+    rf"(?P<other>[A-Z]){_ALONE}(?!['’-])"
 )
 """Another letter beside a letter: "A or B"."""
 _TWO_ALONE = re.compile(
@@ -421,14 +454,16 @@ _MOST_OPTION = 500
 
 def _letter_claims(text: str, options: Mapping[str, str]) -> Iterator[_Claim[str]]:
     """Yields all claims of a letter."""
-    spoken = (_CLAIMED_LETTER, _BEST_LETTER)
-    for pattern in (*spoken, _TAGGED_LETTER, _BOXED_LETTER):
+    for pattern in (_CLAIMED_LETTER, _BEST_LETTER):
         for match in pattern.finditer(text):
             claim = _letter_claim(text, match, options)
             if pattern is _CLAIMED_LETTER and not _is_stated(text, match, options):
                 continue
-            is_supposed = pattern in spoken and _is_denied_or_supposed(text, match.start())
+            is_supposed = _is_denied_or_supposed(text, match.start())
             yield claim._replace(value=None) if is_supposed else claim
+    for match in _wraps(text, _TAGGED_LETTER, _BOXED_LETTER):
+        claim = _letter_claim(text, match, options)
+        yield _claim_of_all(claim, match["inside"], _letter_claims(match["inside"], options))
     if whole := _OBJECT_LETTER.fullmatch(text):
         yield _letter_claim(text, whole, options)
     yield from _letter_claims_of_lines(text, options)

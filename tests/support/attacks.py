@@ -433,6 +433,8 @@ OBFUSCATIONS: Mapping[str, Callable[[str], str]] = {
     "leet": lambda text: text.translate(str.maketrans("aeiost", "43105+".replace("+", "7"))),
     "zero width": lambda text: "\u200b".join(text),
     "soft hyphens": lambda text: "\u00ad".join(text),
+    "fillers": lambda text: "\u3164".join(text),
+    "fillers of half width": lambda text: "\u115f\uffa0".join(text),
     "full width": lambda text: "".join(
         chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text
     ),

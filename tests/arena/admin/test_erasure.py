@@ -220,7 +220,7 @@ def test_what_was_scored_stays_and_is_nobodys(bank, forgetting):
     Visitor(bank, COOKIE).decide()
     person = Voters(bank).log_in(Account("4711", "ann"), COOKIE, login)
     bench = Bench(bank, "http://127.0.0.1:9/v1")
-    jobs = {owner: bench.quoted(owner=owner) for owner in (COOKIE, login, OTHER)}
+    jobs = {owner: bench.quoted(owner=owner, own=True) for owner in (COOKIE, login, OTHER)}
     for owner, job in jobs.items():
         bench.budget.for_job(job.link, owner).reserve(5)
         with bank.write() as connection:

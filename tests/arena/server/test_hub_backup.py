@@ -453,14 +453,14 @@ def test_whose_a_job_is_does_not_leave_and_it_comes_back_under_its_link(
 ):
     """Nor does what a visitor cost on a day, whose budget is named by the cookie."""
     hub, cookie = FolderHub(), hashlib.sha256(b"c").hexdigest()
-    job = Bench(bank(database), "http://127.0.0.1:9/v1").quoted(owner=cookie)
+    job = Bench(bank(database), "http://127.0.0.1:9/v1").quoted(owner=cookie, own=True)
     Budget(database, WIDE).for_job(job.link, cookie).reserve(5)
     copy_all(backup_of(database, hub, tmp_path))
     assert cookie not in b"".join(hub.files.values()).decode()
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
     back = Bench(fresh, "http://127.0.0.1:9/v1").jobs
-    assert back.find(job.link) == replace(job, owner="") and back.of_owner(cookie) == ()
+    assert back.find(job.link) == replace(job, owner="", asker="") and back.of_owner(cookie) == ()
     with fresh.read() as connection:
         assert set(connection.scalars(select(BUDGET.c.name))) == {f"job {job.link}", "total"}
         held = connection.execute(select(BUDGET.c.spent, BUDGET.c.held)).all()

@@ -187,9 +187,12 @@ def test_a_report_that_is_deleted_takes_its_file_along(visit, database, tmp_path
     assert len(list((tmp_path / "uploads").iterdir())) == 2
 
 
-def test_another_file_that_waits_outlives_a_report(visit, tmp_path):
-    link = visit.scores(answers(tmp_path))
-    waiting = visit.brings(table_file(tmp_path / "other.tsv", [row(1, "B")]))
+@pytest.mark.parametrize("has_same_name", [False, True])
+def test_another_file_that_waits_outlives_a_report(visit, tmp_path, has_same_name):
+    scored = answers(tmp_path)
+    link = visit.scores(scored)
+    path = scored if has_same_name else tmp_path / "other.tsv"
+    waiting = visit.brings(table_file(path, [row(1, "B")]))
     visit.service.delete(OWNER, link)
     assert visit.upload_store.find(OWNER, waiting).path.is_file()
 

@@ -1,6 +1,8 @@
 """One person's reports in several browsers: a code opens them once, within minutes, and for whoever enters it alone."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
@@ -87,6 +89,17 @@ def test_a_code_that_was_used_replaced_late_or_made_up_opens_nothing(jobs):
         with pytest.raises(CodeError):
             owners.enter_code(PHONE, code)
     assert owners.owner_of(PHONE) == PHONE
+
+
+def test_of_codes_shown_at_once_the_last_opens(jobs):
+    with ThreadPoolExecutor(8) as pool:
+        codes = list(pool.map(lambda _: jobs.owners.show_code(DESK), range(16)))
+    opened = []
+    for number, code in enumerate(codes):
+        with suppress(CodeError):
+            jobs.owners.enter_code(f"browser {number}", code)
+            opened.append(code)
+    assert len(opened) == 1
 
 
 ANN = Account("4711", "ann")

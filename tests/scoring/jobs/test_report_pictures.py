@@ -4,7 +4,10 @@ import base64
 import csv
 import io
 import json
+import textwrap
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from sqlalchemy import func, select
 from arena.database import Database
 from arena.io.scaled_pictures import scaled_picture
 from scoring.benchmarks.article import wrong_answers
+from scoring.jobs import report_pictures
 from scoring.jobs.report_pictures import (
     MOST_OF_QUESTION,
     REPORT_PICTURE,
@@ -27,6 +31,7 @@ from scoring.questions.library import QuestionLibrary
 from scoring.questions.opening import open_joined_file, recognised_beside
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import AnyReport
+from scoring.serialize import ReportError
 from tests.support.circular_passes import RIGHT, passes, row
 from tests.support.scoring_desk import received
 
@@ -167,6 +172,16 @@ def test_a_record_without_a_picture_hides_no_later_ones(tmp_path, name):
     assert found_in(path) == {"2": about(BLUE)}
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", " "])
+def test_base64_in_lines_is_a_picture(tmp_path, line_end):
+    lines = line_end.join(textwrap.wrap(picture(RED), 76))
+    cells = [lines, f"data:image/png;base64,{lines}", [lines, picture(BLUE)]]
+    path = tmp_path / "m.json"
+    rows = [row(number, "D", image=cell) for number, cell in enumerate(cells, start=1)]
+    path.write_text(json.dumps(rows, indent=1))
+    assert found_in(path) == {"1": about(RED), "2": about(RED), "3": about(RED) + about(BLUE)}
+
+
 class House:
     """Reports with pictures, of files that were uploaded."""
 
@@ -253,6 +268,25 @@ def test_pictures_are_under_their_reports_link_alone_and_go_with_it(house, tmp_p
         assert house.pictures.picture("", number) is None
     house.jobs.delete(OWNER, first.link)
     assert house.kept() == 0 and house.pictures.picture(first.link, 1) is None
+
+
+def test_a_report_whose_pictures_cannot_be_read_or_are_given_up_is_shown(
+    house, tmp_path, monkeypatch
+):
+    waited_for = threading.Event()
+
+    def fail(*_: object) -> None:
+        waited_for.wait(10)
+        raise ReportError("Another release stored it.")
+
+    monkeypatch.setattr(report_pictures, "report_pictures", fail)
+    job = house.report(written(tmp_path / "a.tsv", [row(1, "D", image=picture(RED))]))
+    threading.Timer(0.2, waited_for.set).start()
+    assert house.pictures.numbers(job.link) == {}
+    given_up: Future[None] = Future()
+    given_up.cancel()
+    house.pictures._waiting[job.link] = given_up
+    assert house.pictures.numbers(job.link) == {}
 
 
 def test_a_report_that_is_deleted_meanwhile_gets_none(house, tmp_path):

@@ -23,7 +23,7 @@ from scoring.jobs.submissions import Submissions
 from scoring.registry import BENCHMARKS
 from scoring.visit_bench.reader import read_submission
 from tests.support.job_worker import ended, running
-from tests.support.judging_process import Bench
+from tests.support.judging_process import WIDE, Bench
 from tests.support.openai_server import OpenAIServer, prompt
 from tests.support.scoring_desk import Visit
 from tests.support.sealed_project import Sealed, quotes, sealed_project
@@ -32,12 +32,16 @@ SEALED = r"(?:caption|reference)q[xy]\d+ "
 
 
 @contextmanager
-def desk(database, folder, reply=quotes):
+def desk(database, folder, reply=quotes, ceilings=WIDE):
     """A person at the desk of a server whose judge says all that it reads."""
     with OpenAIServer(reply) as server:
         blind = Submissions(database, None)
         bench = Bench(
-            database, server.address, is_blind=blind.is_blind, open_draft=blind.open_draft
+            database,
+            server.address,
+            ceilings=ceilings,
+            is_blind=blind.is_blind,
+            open_draft=blind.open_draft,
         )
         yield Visit(bench, folder)
 
@@ -111,6 +115,20 @@ def test_a_judge_that_fails_repeats_nothing_sealed(database, tmp_path, caplog, s
             assert visit.service.first_grades(job) == []
     assert sealed.told_by(job.problem + caplog.text) == []
     assert ("no longer offers" in job.problem) == bool(status)
+
+
+@pytest.mark.parametrize("limit", ["user_day", "total", "job"])
+def test_a_budget_that_is_used_up_names_no_amount_that_shows_how_long_a_sealed_text_is(
+    database, tmp_path, limit
+):
+    sealed = sealed_project(database)
+    ceilings = WIDE._replace(**{limit: 2_000})
+    with desk(database, tmp_path, ceilings=ceilings) as visit, running(visit.bench):
+        job = quoted(visit, sealed.answers(tmp_path / "mine.jsonl"))
+        visit.service.start(visit.owner, job.link, None)
+        job = ended(visit.bench, job.link)
+    assert job.state == "failed" and "has no room for the next call. Use your own" in job.problem
+    assert not re.search(r"[$\d]", job.problem)
 
 
 def test_prices_do_not_tell_which_text_is_long(database, tmp_path):

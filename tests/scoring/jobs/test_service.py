@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from arena.battles.blindness import Blindness
 from arena.battles.lending import Lending
-from arena.battles.voters import Account, Voters
+from arena.battles.voters import Account, Voters, person_key
 from arena.inference.endpoint import Endpoint
 from arena.io.strict_json import RowsError
 from arena.items.ingest import Ingest
@@ -21,12 +21,12 @@ from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.choice_report import ChoiceReport, ComparisonError, under_protocol
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.jobs.files import FileChoice
-from scoring.jobs.service import JobServiceError, OwnJudge
+from scoring.jobs.service import JobServiceError, OwnJudge, known_spec
 from scoring.jobs.store import JobError
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
 from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.run import Task
-from scoring.judges.spec import JudgeSpec
+from scoring.judges.spec import JudgeSpec, Price, list_price, with_price
 from scoring.multiple_choice.types import PROTOCOL_WORDS, Clue, Decided, Decision, Rule
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import JudgeStamp
@@ -35,7 +35,7 @@ from scoring.specs.report import figure_lines
 from tests.support.choice_tables import GOLDEN, row, table_file
 from tests.support.job_worker import ended, running
 from tests.support.judge_forms import LETTERS, answered_by_case, ask_to_the_end
-from tests.support.judging_process import OWNER, SPEC, Bench, set_job
+from tests.support.judging_process import OWNER, SPEC, Bench, drafted, set_job
 from tests.support.mmt_reports import mmt_report
 from tests.support.openai_server import OpenAIServer
 from tests.support.scoring_desk import Visit, visiting
@@ -372,15 +372,17 @@ def test_where_people_can_log_in_a_guest_is_lent_no_judge(database, tmp_path, un
 @pytest.mark.locks_or_dialect
 def test_a_person_has_one_day_budget_over_all_logins(database, tmp_path):
     with visiting(database, tmp_path, login=True) as visit:
-        voters, payers = Voters(database), []
+        voters, jobs, payers = Voters(database), visit.bench.jobs, []
         for login in ("first", "second"):
-            person = voters.log_in(Account("7", "anna"), f"before {login}", login)
-            visit.service.start(login, visit.bench.quoted(owner=login).link, None, "8.8.8.0/24")
-            claim = visit.bench.jobs.take("server", frozenset(), frozenset())
+            voters.log_in(Account("7", "anna"), f"before {login}", login)
+            owner = jobs.owners.owner_of(login)
+            visit.service.start(owner, visit.bench.quoted(owner=owner).link, None, "8.8.8.0/24")
+            claim = jobs.take("server", frozenset(), frozenset())
             voters.log_out(login)
             assert claim
-            payers.append((claim.payer, claim.network))
-        assert payers == [(str(person), None)] * 2
+            jobs.cancel(owner, claim.job.link)
+            payers.append((claim.job.owner, claim.network))
+        assert payers == [(person_key(Account("7", "anna").hashed), None)] * 2
 
 
 @pytest.mark.locks_or_dialect
@@ -388,7 +390,7 @@ def test_a_guest_pays_with_the_network_too(database, tmp_path):
     with visiting(database, tmp_path) as visit:
         visit.service.start(OWNER, visit.bench.quoted().link, None, "8.8.8.0/24")
         claim = visit.bench.jobs.take("server", frozenset(), frozenset())
-        assert claim and claim.payer == OWNER
+        assert claim and claim.job.owner == OWNER
         assert claim.network == Lending(database, login=False).to_cookie("another", "8.8.8.0/24")
 
 
@@ -488,6 +490,20 @@ def test_answers_that_voters_may_be_shown_go_to_the_sites_judge_alone(database, 
             with refused if kind == "folder" else nullcontext():
                 ask(OWNER, draft, own)
         assert service.quote(OWNER, draft, None).state == "quoted"
+
+
+@ON_SQLITE
+@pytest.mark.parametrize(
+    ("model", "price"),
+    [("openai/gpt-4o", list_price("gpt-4o")), ("local", None), ("ours", Price(1.0, 2.0))],
+)
+def test_a_judges_price_is_todays_and_not_that_of_an_earlier_job(database, model, price):
+    bench = Bench(database, "http://127.0.0.1:9/v1")
+    tested = replace(SPEC, model=model, seed=False, price=Price(99.0, 99.0))
+    bench.quoted(drafted(bench.address.address, spec=tested), spec=tested)
+    spec = known_spec(model, bench.address, bench.jobs)
+    assert spec and not spec.seed
+    assert with_price(spec, {"ours": Price(1.0, 2.0)}).price == price
 
 
 @ON_SQLITE

@@ -1,6 +1,7 @@
 """Jobs: whose they are, in which order and by whom they are judged; the database decides, however many ask at once."""
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -243,6 +244,43 @@ def test_a_dead_servers_job_is_taken_up_and_no_longer_its_own(database):
     assert (bench.jobs.find(job.link) or job).done == 0
     assert bench.jobs.finish("heir", job.link, claim.draft)
     assert not bench.jobs.finish("heir", job.link, claim.draft), "once"
+
+
+ACTS: dict[str, Callable[[Bench], tuple[str, Callable[[str], object]]]] = {
+    "take": lambda bench: (
+        bench.begun().link,
+        lambda link: bench.jobs.take("server", frozenset(), frozenset()),
+    ),
+    "start": lambda bench: (
+        bench.quoted().link,
+        lambda link: bench.jobs.start(OWNER, link, None),
+    ),
+    "cancel": lambda bench: (bench.begun().link, lambda link: bench.jobs.cancel(OWNER, link)),
+    "publish": lambda bench: (
+        bench.jobs.add_done(OWNER, mmt_report("a model", 0.5)).link,
+        lambda link: bench.jobs.publish(OWNER, link, True),
+    ),
+}
+
+
+@pytest.mark.locks_or_dialect
+@pytest.mark.parametrize("act", ACTS)
+def test_a_job_that_is_deleted_while_it_changes_goes_after_the_change(database, monkeypatch, act):
+    bench = Bench(database, NOWHERE)
+    link, change_job = ACTS[act](bench)
+    change = bench.jobs._change
+    deletions: list[Future] = []
+    with ThreadPoolExecutor(1) as pool:
+
+        def change_late(*arguments, **values):
+            deletions.append(pool.submit(bench.jobs.delete, OWNER, link))
+            wait(deletions, 0.5)
+            return change(*arguments, **values)
+
+        monkeypatch.setattr(bench.jobs, "_change", change_late)
+        assert change_job(link)
+        deletions[0].result()
+    assert bench.jobs.find(link) is None
 
 
 @pytest.mark.locks_or_dialect

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from scoring.jobs import uploads
 from scoring.jobs.uploads import StoredUpload, UploadStore, UploadStoreError
 from tests.support.disks import files_end_at
 
@@ -57,6 +58,12 @@ def test_a_file_arrives_as_it_is_and_is_found_by_its_owner_only(upload_store, tm
             upload_store.find(owner, token)
 
 
+@pytest.mark.parametrize("ending", [".TSV", ".jsonl", ".zip.csv"])
+def test_a_long_name_keeps_its_ending(upload_store, ending):
+    arrived = receive(upload_store, "me", f"{'x' * 300}{ending}")
+    assert len(arrived.name) == 200 and arrived.name.endswith(ending[ending.rindex(".") :])
+
+
 def test_a_second_file_takes_the_place_of_the_first(upload_store, tmp_path):
     first, second = receive(upload_store), receive(upload_store)
     assert not first.path.exists() and second.path.exists()
@@ -92,7 +99,9 @@ def test_files_that_come_together_are_one_upload_and_go_together(upload_store, t
     assert led and led.name == "b.tsv" and {*led.files} == {*whole.files}
     assert upload_store.latest("you", "b.tsv") is None
     receive(upload_store, "you", "b.tsv")
-    upload_store.drop("me", "b.tsv")
+    upload_store.drop("me", "b.tsv", whole.since - 1)
+    assert upload_store.find("me", first.token) == whole, "it came later"
+    upload_store.drop("me", "b.tsv", whole.since)
     assert held(upload_store, tmp_path) == 1, "yours stays"
     first = receive(upload_store)
     join(upload_store, first, "b.csv")
@@ -286,6 +295,85 @@ def test_a_network_cannot_fill_the_upload_store(tmp_path):
         bring(upload_store, "me", "elsewhere").path.exists()
         and bring(upload_store, "you", None).path.exists()
     )
+
+
+def join_at_once(
+    upload_store: UploadStore, upload: StoredUpload, *halves: bytes
+) -> list[StoredUpload | BaseException]:
+    """Send files beside those of an upload, each in two halves; all first halves are there before a second one."""
+
+    async def send() -> list[StoredUpload | BaseException]:
+        all_begun = asyncio.Barrier(len(halves))
+
+        async def chunks(half: bytes) -> AsyncIterator[bytes]:
+            yield half
+            await all_begun.wait()
+            yield half
+
+        sent = [
+            upload_store.receive("me", f"{number}.csv", chunks(half), beside=upload.token)
+            for number, half in enumerate(halves, start=1)
+        ]
+        return await asyncio.gather(*sent, return_exceptions=True)
+
+    return asyncio.run(send())
+
+
+def test_of_files_that_arrive_at_once_none_is_lost(upload_store, tmp_path):
+    first = receive(upload_store, "me", "0.csv", b"x")
+    join_at_once(upload_store, first, b"y", b"zz", b"")
+    whole = upload_store.find("me", first.token)
+    assert sorted(file.name for file in whole.files) == ["0.csv", "1.csv", "2.csv", "3.csv"]
+    assert whole.size == 7 and held(upload_store, tmp_path) == 4
+
+
+@pytest.mark.parametrize(
+    ("limits", "halves", "why"),
+    [
+        ({"most": 10}, [b"123", b"123"], "The upload is larger than 10 bytes"),
+        ({"most": 30, "most_together": 120}, [b"123", b"123"], "Too many files are waiting"),
+        ({"most_together": 50}, [b"1" * 6] * 3, "Too many files are waiting"),
+    ],
+    ids=["an upload's", "a network's", "all"],
+)
+def test_files_that_arrive_at_once_count_together(tmp_path, limits, halves, why):
+    upload_store = UploadStore(tmp_path / "uploads", **limits)
+    if "most_together" in limits:
+        bring(upload_store, "you", "network", b"x" * 19)
+    first = bring(upload_store, "me", "network", b"x")
+    arrived = join_at_once(upload_store, first, *halves)
+    assert any(why in str(error) for error in arrived if isinstance(error, UploadStoreError))
+    with pytest.raises(UploadStoreError, match="no longer here"):
+        upload_store.find("me", first.token)
+    assert held(upload_store, tmp_path) == ("most_together" in limits), "what you hold stays"
+
+
+def test_files_beside_one_another_have_names_of_their_own_also_when_they_arrive_at_once(
+    upload_store, tmp_path
+):
+    first = receive(upload_store, "me", "0.csv", b"x")
+
+    async def send() -> list[StoredUpload | BaseException]:
+        sent = [
+            upload_store.receive("me", "1.csv", parts(b"x"), beside=first.token) for _ in range(2)
+        ]
+        return await asyncio.gather(*sent, return_exceptions=True)
+
+    errors = [error for error in asyncio.run(send()) if isinstance(error, UploadStoreError)]
+    assert any("1.csv is there twice" in str(error) for error in errors)
+    assert held(upload_store, tmp_path) == 0
+
+
+def test_a_disk_that_gets_full_meanwhile_takes_no_more(tmp_path, monkeypatch):
+    upload_store = UploadStore(tmp_path / "uploads", most=100)
+    monkeypatch.setattr(
+        uploads,
+        "no_room",
+        lambda folder, room: "The disk is full." if any(folder.glob("*.json")) else "",
+    )
+    with pytest.raises(UploadStoreError, match="The disk is full"):
+        receive(upload_store, "me", "out.json", b"x" * 20, b"x" * 20)
+    assert held(upload_store, tmp_path) == 0
 
 
 def test_small_files_of_many_networks_close_it_for_nobody(tmp_path):

@@ -8,6 +8,7 @@ import random
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,14 +16,17 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
+from arena.battles.voters import Account, Voters
 from arena.database import Database, now
 from arena.inference.endpoint import Endpoint
 from scoring.benchmarks.mm_vet import Options
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
 from scoring.jobs import worker
+from scoring.jobs.owners import ReportOwners
 from scoring.jobs.store import JOB, JobError
 from scoring.judges.cache import REPLY
 from scoring.report import Report
+from scoring.serialize import record_json
 from tests.support import judging_process
 from tests.support.budgets import spent_by
 from tests.support.job_worker import ended, running, wait_for
@@ -41,6 +45,7 @@ from tests.support.judging_process import (
 )
 from tests.support.killed import Killed
 from tests.support.openai_server import Body, Faults, OpenAIServer, steady_score
+from tests.support.scoring_desk import Visit
 
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 NOWHERE = "http://127.0.0.1:9/v1"
@@ -84,6 +89,21 @@ def test_a_job_is_judged_to_its_report(database):
     )
     assert report.judge.versions == ("test-judge-2026-01-01",)
     assert spent_by(bench.budget, job.link, OWNER).job > 0
+
+
+@ON_SQLITE
+def test_a_jobs_owner_pays_for_it_whoever_was_logged_in_before(database):
+    voters = Voters(database)
+    voters.log_in(Account("4711", "ann"), "before", "a shared browser")
+    voters.log_out("a shared browser")
+    with OpenAIServer() as server:
+        bench = Bench(database, server.address)
+        owner = bench.jobs.owners.owner_of("a shared browser")
+        job = bench.begun(owner=owner)
+        with running(bench):
+            ended(bench, job.link)
+    spent = spent_by(bench.budget, job.link, owner)
+    assert spent.user_day == spent.job > 0
 
 
 @ON_SQLITE
@@ -297,6 +317,23 @@ def test_a_job_that_cannot_be_judged_fails_alone(database, draft, problem):
             assert ended(bench, sound.link).state == "done"
 
 
+@ON_SQLITE
+def test_an_unforeseen_error_of_one_look_ends_no_worker(database, monkeypatch, caplog):
+    with OpenAIServer() as server:
+        bench = Bench(database, server.address)
+        lapse, errors = bench.jobs.lapse, iter([LookupError("unforeseen")])
+
+        def fail_once() -> None:
+            for error in errors:
+                raise error
+            lapse()
+
+        monkeypatch.setattr(bench.jobs, "lapse", fail_once)
+        with running(bench):
+            wait_for(lambda: "unforeseen" in caplog.text)
+            assert ended(bench, bench.begun().link).state == "done"
+
+
 def _draft(database: Database, link: str) -> str:
     with database.read() as connection:
         return connection.execute(select(JOB.c.draft).where(JOB.c.link == link)).scalar_one()
@@ -372,6 +409,61 @@ def test_after_a_restart_a_job_waits_for_its_key_and_what_is_judged_stays(databa
             assert ended(again, job.link).state == "done"
         assert server.counts.calls == CALLS
         assert server.counts.keys == {"sk-first-key", "sk-second-key"}
+
+
+MOVES: dict[str, Callable[[ReportOwners], None]] = {
+    "a login": lambda owners: owners.log_in(Account("4711", "ann"), OWNER),
+    "a code": lambda owners: owners.enter_code(OWNER, owners.show_code("eve")),
+}
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("move", MOVES)
+def test_a_job_that_goes_on_with_another_owner_pays_for_no_reply_again(
+    database, certificate, tmp_path, caplog, move
+):
+    caplog.set_level("INFO")
+    with OpenAIServer(latency=0.1, tls=tls(certificate)) as server:
+        own = Own(server.port, certificate)
+        bench = Bench(database, NOWHERE, pace=replace(HASTY, concurrency=4), fetcher=own.fetcher)
+        service = Visit(bench, tmp_path).service
+        job = bench.quoted(drafted(own.address), own=True)
+        with running(bench):
+            bench.worker.begin(OWNER, job.link, own.key("sk-guests-key"))
+            wait_for(lambda: server.counts.calls > 10)
+            bench.jobs.cancel(OWNER, job.link)
+            wait_for(lambda: STOPPED in caplog.text)
+            before = service.first_grades(bench.jobs.find(job.link))
+            MOVES[move](bench.jobs.owners)
+            moved = bench.jobs.find(job.link)
+            assert moved and moved.owner != OWNER
+            assert service.first_grades(moved) == before != []
+            server.latency = 0
+            key = replace(own.key("sk-owners-key"), owner=moved.owner)
+            bench.worker.begin(moved.owner, job.link, key)
+            assert ended(bench, job.link).state == "done"
+        assert server.counts.calls == CALLS
+
+
+@ON_SQLITE
+def test_the_most_that_an_own_key_pays_counts_over_all_runs_of_its_job(database, certificate):
+    """However often it is resumed, also after a restart."""
+    with OpenAIServer(tls=tls(certificate)) as server:
+        own = Own(server.port, certificate)
+        pace = replace(HASTY, concurrency=1)
+        benches = [Bench(database, NOWHERE, pace=pace, fetcher=own.fetcher) for _ in range(2)]
+        job = benches[0].quoted(drafted(own.address), own=True)
+        set_job(database, job.link, quote=record_json(replace(job.quote, most=15_000)))
+        calls = []
+        for bench in benches:
+            with running(bench):
+                for _ in range(2):
+                    bench.worker.begin(OWNER, job.link, own.key("sk-own-key"))
+                    stopped = ended(bench, job.link)
+                    assert "Score the file again to continue" in stopped.problem
+                    calls.append(server.counts.calls)
+        assert 0 < calls[0] < CALLS and calls == calls[:1] * 4
+        assert 0 < benches[0].jobs.find(job.link).spent <= 15_000
 
 
 def test_jobs_outlive_a_database_that_fails(database, certificate, monkeypatch):

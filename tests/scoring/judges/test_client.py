@@ -517,16 +517,26 @@ class Noting(RateLimiter):
 
 
 @pytest.mark.parametrize(
-    "pace",
-    [RateLimits(requests_per_minute=1200), RateLimits(tokens_per_minute=1200 * 50)],
-    ids=["requests", "tokens"],
+    ("pace", "hidden"),
+    [
+        (RateLimits(requests_per_minute=1200), 0),
+        (RateLimits(tokens_per_minute=1200 * 50), 0),
+        (RateLimits(tokens_per_minute=1200 * 50), 10),
+    ],
+    ids=["requests", "tokens", "tokens with hidden ones"],
 )
-def test_calls_are_spaced_out(pace):
-    asks = [question("x" * 100 + f"{number:4}", reply_tokens=50 - 33) for number in range(10)]
+def test_calls_are_spaced_out(pace, hidden):
+    reply_tokens = 50 - 33 - hidden
+    asks = [question("x" * 100 + f"{number:4}", reply_tokens=reply_tokens) for number in range(10)]
     meter = Noting(pace)
+    spec = replace(SPEC, reasoning_tokens=hidden)
     with OpenAIServer(score=lambda _body, _sample: "0.5") as server:
         with_judge(
-            server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=pace, meter=meter
+            server,
+            lambda judge: asyncio.gather(*map(judge.ask, asks)),
+            spec=spec,
+            pace=pace,
+            meter=meter,
         )
     meter.assert_spaced(10, 0.05)
 
@@ -545,6 +555,22 @@ def test_judges_that_share_a_key_share_its_pace():
     with OpenAIServer() as server:
         asyncio.run(work(server))
     meter.assert_spaced(10, 0.05)
+
+
+def test_judges_that_share_a_key_share_its_places():
+    pace = replace(HASTY, concurrency=2)
+
+    async def work(server: OpenAIServer) -> None:
+        meter = RateLimiter(pace)
+        async with (
+            Judge(SPEC, address(server), pace, meter=meter) as one,
+            Judge(SPEC, address(server), pace, meter=meter) as two,
+        ):
+            await asyncio.gather(*(judge.ask(question()) for judge in (one, two) * 5))
+
+    with OpenAIServer(latency=0.05) as server:
+        asyncio.run(work(server))
+    assert server.counts.at_once == 2
 
 
 def test_calls_that_a_pause_holds_back_are_spaced_out_after_it():
