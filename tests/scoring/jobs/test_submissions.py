@@ -394,6 +394,33 @@ def test_a_submission_has_a_number_and_entering_it_twice_changes_nothing(submiss
     assert submissions.store.enter("cat", report)[:2] == ("Newcomer (variant 1), 2", 1)
 
 
+@pytest.mark.parametrize("rival", ["llava (13b)", "llava (7b)", "lynx"])
+def test_two_models_meet_once_whatever_name_a_variant_gets(submissions, submit, rival):
+    """The variant's name may sort on the other side of its rival's than its title does."""
+    store = submissions.store
+    store.enter("ada", judged(submit(model="llava").report))
+    store.enter("bob", judged(submit(owner="bob", model=rival).report))
+    report = judged(submit({key: "changed" for key in keys()}, model="llava").report, seed=1)
+    assert store.enter("ada", report).name == "llava (variant 2)"
+    assert store.enter("bob", judged(submit(owner="bob", model=rival).report, seed=2)).matches == 0
+    played = [match for board_key in store.board_keys() for match in store.matches(board_key)]
+    assert len({(match.item, frozenset({match.a, match.b})) for match in played}) == len(played)
+    stored = {
+        (match.item, match.b if match.a == "llava (variant 2)" else match.a): match
+        for match in played
+        if "llava (variant 2)" in (match.a, match.b)
+    }
+    for match in report.matches:
+        opponent = match.b if match.a == "llava" else match.a
+        row = stored[match.item, opponent]
+        assert row.outcome("llava (variant 2)") == match.outcome("llava")
+        shown_first = [verdict.winner for verdict in match.verdicts]
+        is_swapped = (row.a == opponent) != (match.a == opponent)
+        swap = {"a": "b", "b": "a"}
+        expected = [swap.get(winner, winner) for winner in shown_first[::-1]]
+        assert list(row.winners) == (expected if is_swapped else shown_first)
+
+
 def test_a_partial_submission_stays_private(submissions, submit):
     report = judged(submit({keys()[0]: "x"}).report)
     with pytest.raises(SubmissionError, match="only some items"):
