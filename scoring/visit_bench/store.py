@@ -257,6 +257,7 @@ class SubmissionStore:
             & (SUBMISSION.c.name == name)
         )
         with self._database.write() as connection:
+            take_turn(connection, SUBMISSION)
             submission_id = connection.scalar(select(SUBMISSION.c.id).where(is_this))
             if submission_id is None:
                 raise SubmissionError(f"You have no submission {name!r}. Choose another name.")

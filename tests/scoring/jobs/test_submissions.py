@@ -4,6 +4,7 @@ import itertools
 import json
 import random
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import replace
 
@@ -27,6 +28,7 @@ from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Jobs
 from scoring.jobs.submissions import PeoplesBoards, SubmissionRequest, Submissions
 from scoring.judges.run import Quote
+from scoring.visit_bench import store as visit_store
 from scoring.visit_bench.benchmark import VISIT_BENCH, battle_rows, boards, published_ratings
 from scoring.visit_bench.leaderboard import (
     PlayedMatch,
@@ -501,6 +503,36 @@ def test_texts_can_be_withdrawn_and_results_stay(submissions, submit):
     ), "nor what comes of a judging that began before"
     exported = list(battle_rows(submissions.board_report(store.board_keys()[0])))
     assert {row["A"] for row in exported if row["A_model"] == "Newcomer"} == {""}
+
+
+@pytest.mark.locks_or_dialect
+@BOTH
+def test_what_is_entered_while_a_submission_is_withdrawn_quotes_none_of_it(
+    submissions, submit, monkeypatch
+):
+    store = submissions.store
+    store.enter("ada", judged(submit().report))
+    met = judged(submit(owner="bob", model="Rival").report)
+    make_rows = visit_store._match_rows
+    with ThreadPoolExecutor(1) as pool:
+        withdrawals = []
+
+        def withdraw_meanwhile(*values):
+            withdrawals.append(pool.submit(store.withdraw, "ada", "test", "Newcomer"))
+            wait(withdrawals, timeout=2)
+            return make_rows(*values)
+
+        monkeypatch.setattr(visit_store, "_match_rows", withdraw_meanwhile)
+        store.enter("bob", met)
+        withdrawals[0].result()
+    replies = [
+        verdict.replies
+        for board_key in store.board_keys()
+        for match in store.matches(board_key)
+        for verdict in match.verdicts
+        if "Newcomer" in (match.a, match.b)
+    ]
+    assert replies and not any(replies)
 
 
 @BOTH
