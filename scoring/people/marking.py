@@ -154,6 +154,12 @@ class Marking:
             return None
         return DrawnAnswer(shown, material.answers[shown.answer])
 
+    def waits(self, seat: Seat) -> bool:
+        """Whether a seat without an answer may get one later, since somebody else is at work on it."""
+        kind, link = seat_work(seat)
+        material = self.material(kind, link)
+        return material is not None and self.store.waits(seat, kind, link, material.plan)
+
 
 def seat_work(seat: Seat) -> SeatWork:
     spec = seat.campaign.spec

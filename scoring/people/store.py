@@ -6,7 +6,7 @@ A person's last value counts; an empty value takes the previous one back.
 
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from sqlalchemy import (
@@ -138,12 +138,9 @@ class MarkStore:
         self, seat: Seat, kind: MarkKind, report: str, owner: str, plan: Sequence[PlannedAnswer]
     ) -> ShownAnswer | None:
         """The answer that the seat has open, or the next of the plan; None if nothing is left."""
-        marks = _LATEST_MARKS.where(MARK.c.kind == kind, MARK.c.report == report, _IS_CONSENTED)
         with self._database.write() as connection:
             take_turn(connection, MARK)
-            rows = connection.execute(marks.order_by(MARK.c.id)).all()
-            # by person, not by seat: a file may hold marks of the same person
-            own = [row for row in rows if row.marker == seat.person]
+            rows, own = _current_rows(connection, seat, kind, report, plan)
             for row in own:
                 if not row.value:
                     return _shown_answer(row)
@@ -164,6 +161,13 @@ class MarkStore:
             }
             token = self._add(connection, values)
             return ShownAnswer(token, answer.key, following.round, "")
+
+    def waits(self, seat: Seat, kind: MarkKind, report: str, plan: Sequence[PlannedAnswer]) -> bool:
+        """Whether a seat without an answer may get one later, since somebody else is at work on it."""
+        with self._database.read() as connection:
+            rows, own = _current_rows(connection, seat, kind, report, plan)
+        own_answers = {row.answer for row in own}
+        return any(not row.value and row.answer not in own_answers for row in rows)
 
     @staticmethod
     def _add(connection: Connection, values: Mapping[str, object]) -> str:
@@ -308,6 +312,37 @@ _LATEST_MARKS = select(
 _WITHDRAWN_SEATS = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
 _IS_CONSENTED = MARK.c.seat_id.is_(None) | MARK.c.seat_id.not_in(_WITHDRAWN_SEATS)
 """The condition that leaves out marks of people who withdrew their consent."""
+
+
+class _CurrentRows(NamedTuple):
+    """The marks of a plan's answers, in the order in which they were shown, without those that wait too long."""
+
+    rows: Sequence[Row]
+    own: Sequence[Row]
+    """Those of the person in the seat: a file may hold marks of the same person."""
+
+
+def _current_rows(
+    connection: Connection,
+    seat: Seat,
+    kind: MarkKind,
+    report: str,
+    plan: Sequence[PlannedAnswer],
+) -> _CurrentRows:
+    """The marks of a plan's answers; somebody else's is left out if it has waited longer than the seat's minutes."""
+    marks = _LATEST_MARKS.where(MARK.c.kind == kind, MARK.c.report == report, _IS_CONSENTED)
+    keys = {answer.key for answer in plan}
+    long_ago = now() - timedelta(minutes=seat.campaign.spec.seat.minutes)
+    rows = []
+    own = []
+    for row in connection.execute(marks.order_by(MARK.c.id)):
+        is_own = _person(row.marker) == _person(seat.person)
+        is_late = not row.value and (row.at or row.drawn_at) < long_ago
+        if row.answer in keys and (is_own or not is_late):
+            rows.append(row)
+            if is_own:
+                own.append(row)
+    return _CurrentRows(rows, own)
 
 
 def _history(rows: Iterable[Row], own: Iterable[Row], kind: MarkKind) -> History:

@@ -5,11 +5,13 @@ import io
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import func, select
 
+from arena.database import now
 from arena.seats.seats import SeatStore
 from scoring.jobs.store import JOB, Jobs
 from scoring.people import store
@@ -19,6 +21,7 @@ from scoring.people.label_files import labels_csv
 from scoring.people.labels import label_results
 from scoring.people.marking import answers_for
 from scoring.people.marks import mark_results
+from scoring.people.spec import MarkKind
 from scoring.people.store import (
     LONGEST_NOTE,
     MARK,
@@ -468,3 +471,50 @@ def test_files_bring_so_many_marks_under_a_report_and_under_all_of_its_owner(
         match="all of your reports would have 120 imported marks, and 119 is the limit",
     ):
         bring(other, "a")
+
+
+def say_of_all(marked: MarkedReport, kind: MarkKind, value: str, person: str = "owner") -> None:
+    """Say the same of all answers that a person is shown."""
+    seat = marked.seat(person, kind)
+    while marked.marking.draw(seat):
+        marked.mark(seat, value)
+
+
+# What somebody opened and left.
+def pass_time(monkeypatch, minutes: int) -> None:
+    at = now() + timedelta(minutes=minutes)
+    monkeypatch.setattr(store, "now", lambda: at)
+
+
+@pytest.mark.locks_or_dialect
+def test_an_answer_that_somebody_left_goes_to_others_after_an_hour(marked, monkeypatch):
+    monkeypatch.setattr("scoring.people.plan.SHARED_PART", 0.0)
+    left = marked.seat("helper-1")
+    shown = marked.marking.draw(left).shown
+    say_of_all(marked, "marks", "5")
+    stays = marked.seat()
+    assert len({mark.answer for mark in marked.marks()}) == 59
+    assert marked.marking.waits(stays) and not marked.marking.waits(left)
+    pass_time(monkeypatch, 59)
+    assert marked.marking.draw(stays) is None
+    pass_time(monkeypatch, 61)
+    assert marked.marking.draw(stays).shown.answer == shown.answer
+    assert marked.marking.draw(left).shown == shown, "who comes back may go on"
+    marked.mark(stays, "5")
+    assert len({mark.answer for mark in marked.marks()}) == 60
+    assert not marked.marking.waits(stays)
+    marked.marking.store.enter(left, shown.token, MarkEntry("7"))
+    assert len(marked.marks()) - sum(mark.round == 2 for mark in marked.marks()) == 61
+
+
+def test_an_answer_waits_an_hour_for_who_took_a_mark_back(marked, monkeypatch):
+    monkeypatch.setattr("scoring.people.plan.SHARED_PART", 0.0)
+    seat = marked.seat("helper-1")
+    (token,) = marked.mark(seat, "5")
+    say_of_all(marked, "marks", "5")
+    pass_time(monkeypatch, 90)
+    marked.marking.store.enter(seat, token, MarkEntry(""))
+    assert marked.marking.draw(marked.seat()) is None and marked.marking.waits(marked.seat())
+    pass_time(monkeypatch, 151)
+    answer = marked.marking.draw(marked.seat()).shown.answer
+    assert answer == marked.marking.store.find(seat, token).answer
