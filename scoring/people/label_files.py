@@ -60,7 +60,7 @@ def labels_csv(
             label.item,
             label.group,
             digests.get(label.item, ""),
-            label.labeller,
+            label.marker or label.labeller,
             label.round,
             label.main,
             " ".join(label.further),

@@ -47,10 +47,10 @@ def drawn_csv(drawn: Iterable[ScoredAnswer]) -> str:
 
 def readings_csv(readings: Iterable[PersonReading]) -> str:
     """Readings as `read_readings` reads them."""
-    rows = [
-        (*reading.answer, reading.reader, reading.round, reading.option, reading.note)
-        for reading in readings
-    ]
+    rows = []
+    for reading in readings:
+        reader = reading.marker or reading.reader
+        rows.append((*reading.answer, reader, reading.round, reading.option, reading.note))
     return csv_text([READING_COLUMNS, *rows])
 
 

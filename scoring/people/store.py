@@ -4,6 +4,7 @@ A mark belongs to a question and an answer by their hash, so that it counts for 
 A person's last value counts; an empty value takes the previous one back.
 """
 
+import re
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -32,7 +33,7 @@ from arena.seats.tables import SEAT_EVENT
 from arena.seats.task import SeatProgress
 from scoring.people.mark_files import CANNOT
 from scoring.people.plan import History, PlannedAnswer, next_answer
-from scoring.people.spec import MarkKind
+from scoring.people.spec import KINDS, MarkKind
 
 MARK = Table(
     "mark",
@@ -71,6 +72,8 @@ MOST_VALUES = 20
 LONGEST_NOTE = 200
 OWNER = "owner"
 """The end of the name under which a report's owner marks."""
+_OWNER_NAME = re.compile(rf"(?:{'|'.join(KINDS)})-[0-9a-f]{{16}}\.{OWNER}")
+"""The name of a report's owner, which begins with that of the campaign."""
 MOST_MARKERS = 50
 """People with marks from files, in one report."""
 LONGEST_MARKER = 100
@@ -113,6 +116,7 @@ class Mark(NamedTuple):
     item: str
     stratum: str
     marker: str
+    """The person's name in files; a report's owner has another one in each report."""
     round: int
     entry: MarkEntry
     seconds: float
@@ -126,6 +130,11 @@ class Mark(NamedTuple):
     def score(self) -> float:
         """The mark from 0 to 1."""
         return int(self.entry.value) / 10
+
+    @property
+    def person(self) -> str:
+        """The person, as results tell people apart: a report's owner is the same one in every report."""
+        return _person(self.marker)
 
 
 class MarkStore:
@@ -350,8 +359,9 @@ def _history(rows: Iterable[Row], own: Iterable[Row], kind: MarkKind) -> History
     values_by_answer: dict[str, dict[str, str]] = {}
     for row in rows:
         values = values_by_answer.setdefault(row.answer, {})
+        person = _person(row.marker)
         # a person who is asked again keeps the first value until there is another
-        values[row.marker] = row.value or values.get(row.marker, "")
+        values[person] = row.value or values.get(person, "")
     disputed = set()
     # the mean settles different marks, a third person different labels or readings
     if kind != "marks":
@@ -464,5 +474,5 @@ def _mark(row: Row) -> Mark:
 
 
 def _person(marker: str) -> str:
-    """The person behind a marker's name: a report's owner is the same person in every report."""
-    return OWNER if marker.rpartition(".")[2] == OWNER else marker
+    """The person with a name in files; "", which no file has, for the owner of reports in any of them."""
+    return "" if _OWNER_NAME.fullmatch(marker) else marker
