@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import BeforeValidator
 
 from arena.io.csv_text import csv_text
 from arena.io.rows import FileRow, Heading, cell, read_rows, sound_rows
@@ -14,6 +14,7 @@ from arena.io.strict_json import RowsError, row_errors
 from arena.io.tables import Record, read_records, refuse_repeated
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.multiple_choice.types import LETTERS, NONE, STEPS, Rule
+from scoring.people.mark_files import PersonName
 from scoring.people.readings import (
     NO_OPTION,
     Alignment,
@@ -73,7 +74,7 @@ class _ReadingRow(FileRow):
         cell("an option's letter, or none", holds=_is_option),
         BeforeValidator(_as_option),
     ]
-    reader: Annotated[str, AfterValidator(lambda name: name or "unnamed")] = "unnamed"
+    reader: PersonName = "unnamed"
     round: Annotated[
         int,
         cell("1, or 2 for the same person's second time", holds=lambda number: number in (1, 2)),

@@ -575,6 +575,16 @@ def test_a_file_may_have_second_marks_before_the_first(marked, tmp_path, all_com
     assert marked.marking.draw(seat) is None
 
 
+@pytest.mark.parametrize("nameless", ['""', " ", "unnamed"])
+def test_who_has_no_name_is_who_is_called_unnamed(marked, tmp_path, nameless):
+    path = tmp_path / "marks.csv"
+    path.write_text(f"item,marker,score\nv1_1,unnamed,0.5\nv1_1,{nameless},0.4\n", "utf-8")
+    count, problems = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+    assert count == 1
+    assert problems == ("row 3 left out: this person marked this answer in a row before",)
+    assert [mark.score for mark in marked.marks()] == [0.5]
+
+
 # What somebody opened and left.
 def pass_time(monkeypatch, minutes: int) -> None:
     at = now() + timedelta(minutes=minutes)
