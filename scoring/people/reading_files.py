@@ -214,7 +214,7 @@ def _read_extracted_file(path: Path) -> ExtractedFile:
         options[key] = row.option
         answers[key] = row.prediction
         judges.append(row.judge)
-    extractor = next((judge for judge in judges if judge), RULES)
+    extractor = " and ".join(dict.fromkeys(filter(None, judges))) or RULES
     model = path.name.removesuffix(AUDIT).removeprefix("partial_")
     return ExtractedFile(model, extractor, options, answers)
 
