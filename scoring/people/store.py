@@ -458,7 +458,8 @@ def _entry(row: Row) -> MarkEntry:
 
 def _mark(row: Row) -> Mark:
     is_brought = row.seat_id is None
-    seconds = 0.0 if is_brought else (row.at - row.drawn_at).total_seconds()
+    # a clock may be set back
+    seconds = 0.0 if is_brought else max(0.0, (row.at - row.drawn_at).total_seconds())
     return Mark(
         report=row.report,
         answer=row.answer,

@@ -623,3 +623,11 @@ def test_an_answer_waits_an_hour_for_who_took_a_mark_back(marked, monkeypatch):
     pass_time(monkeypatch, 151)
     answer = marked.marking.draw(marked.seat()).shown.answer
     assert answer == marked.marking.store.find(seat, token).answer
+
+
+def test_no_mark_took_less_than_no_time_where_a_clock_was_set_back(marked, monkeypatch):
+    seat = marked.seat()
+    marked.marking.draw(seat)
+    pass_time(monkeypatch, -30)
+    marked.mark(seat, "5")
+    assert [mark.seconds for mark in marked.marks()] == [0.0]
