@@ -188,7 +188,10 @@ class VisitBench(Benchmark[MatchReport]):
         caveats = [*super().caveats(report)]
         if not report.complete:
             caveats.append(
-                Caveat("Partial", "partial: it answers only some items, so it's on no public board")
+                Caveat(
+                    "Partial",
+                    "partial: not every item has an answer from the model, so it's on no public board",
+                )
             )
         answers = {
             response.item: response.text

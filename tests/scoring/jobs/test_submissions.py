@@ -294,6 +294,7 @@ def test_what_is_no_answer_has_no_matches_to_pay_for_and_no_public_place(submit)
     assert {verdict.reason for verdict in unpaid} == {"not from the model: a server error"}
     told = [caveat.text for caveat in VISIT_BENCH.caveats(report)]
     assert any("1 of the 6 answers isn't from the model" in text for text in told)
+    assert any("not every item has an answer from the model" in text for text in told)
 
 
 # Whom it meets.
