@@ -508,9 +508,17 @@ def read_audit(path: Path) -> Report:
     """Report that an `audit` holds. Raises RowsError."""
     try:
         head, *rows = map(json.loads, path.read_bytes().splitlines())
-        return read_record(Report, json.dumps({**head, "rows": rows}))
+        report = read_record(Report, json.dumps({**head, "rows": rows}))
     except (ValueError, TypeError, RecursionError) as error:
         raise RowsError(NO_AUDIT, path.name) from error
+    for row in report.rows:
+        for grade in row.grades:
+            if grade.score is not None and not 0 <= grade.score <= 1:
+                problem = (
+                    f"The score of {row.question.id} is {grade.score}. Write a number from 0 to 1."
+                )
+                raise RowsError(problem, path.name)
+    return report
 
 
 def safe_csv(report: Report) -> bytes:

@@ -16,7 +16,7 @@ from scoring.task_map.orders import tau_curve
 from scoring.task_map.published import paper_accuracies, published_curve, tasks_by_cluster
 from scoring.task_map.training import make_vectors
 from scoring.task_map.tree import CLUSTERS, Linkage, TaskTree, adjusted_rand, mantel, task_tree
-from scoring.task_map.types import TaskMap
+from scoring.task_map.types import TaskMap, TaskMapError
 from scoring.task_map.vectors import Vector, vector_map
 from scoring.web.task_map_view import MapPage, document_html
 
@@ -88,7 +88,11 @@ def _cluster_lines(tree: TaskTree, cut: int) -> Iterator[str]:
 
 
 def _comparison_lines(new_map: TaskMap, tree: TaskTree, other: TaskMap, cut: int) -> Iterator[str]:
-    correlation = mantel(new_map, other)
+    try:
+        correlation = mantel(new_map, other)
+    except TaskMapError as error:
+        yield f"beside {other.source}: {error}"
+        return
     yield f"beside {other.source}: Mantel r {correlation.r:.3f} over {correlation.tasks} tasks, p {correlation.p:.3f}"
     other_tree = task_tree(other, tree.linkage)
     other_cut = min(cut, len(other_tree.tasks))

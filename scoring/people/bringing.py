@@ -114,9 +114,7 @@ def bring_marks(marking: Marking, job: Job, report: Report, path: Path) -> Broug
     judged, keys = judged_by_item(report)
     mark_file = read_marks(path, judged)
     marks = [
-        _file_mark(
-            job, keys[mark.item], mark, mark.marker or "unnamed", str(round(10 * mark.score))
-        )
+        _file_mark(job, keys[mark.item], mark, mark.marker, str(round(10 * mark.score)))
         for mark in mark_file.marks
     ]
     count = marking.store.bring("marks", job.link, job.owner, marks)

@@ -226,6 +226,8 @@ class ScoreBounds(NamedTuple):
     all_dropped: float
     highest: float
     """With the upper end of the interval for the share of wrong questions dropped."""
+    answers: int
+    """Answers of the mean without any dropped: those whose score was read. The report may count more."""
 
 
 def without_annotation_errors(kind_shares: ErrorShares, known: KnownErrors) -> ScoreBounds | None:
@@ -252,4 +254,5 @@ def without_annotation_errors(kind_shares: ErrorShares, known: KnownErrors) -> S
         none_dropped=known.mean,
         all_dropped=mean_without(annotation.value),
         highest=mean_without(annotation.high),
+        answers=known.scored,
     )

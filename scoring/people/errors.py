@@ -107,12 +107,15 @@ class Label(NamedTuple):
     group: str
     """The stratum that the answer was drawn from: subtask, ability, set of capabilities."""
     labeller: str
+    """The person, by whom labels are told apart."""
     main: ErrorKey
     further: tuple[ErrorKey, ...] = ()
     """Other kinds that apply, without `main`, in the order of the keys."""
     note: str = ""
     round: int = 1
     """A person's later round replaces the earlier; the first two show how far the person agrees with themselves."""
+    marker: str = ""
+    """The labeller's name in files, for a stored label."""
 
 
 def kind_table(pairs: Iterable[tuple[ErrorKey, ErrorKey]]) -> Codes:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import BeforeValidator
 
 from arena.io.csv_text import csv_text
 from arena.io.rows import FileRow, Heading, cell, column_named, read_rows, sound_rows
@@ -12,6 +12,7 @@ from arena.io.strict_json import RowsError, row_errors
 from arena.io.tables import Record, read_records
 from scoring.people.error_sample import DrawnError, GroupedError
 from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
+from scoring.people.mark_files import PersonName
 from scoring.report import answer_digest
 
 PersonColumn = Literal["labeller", "proposed_by"]
@@ -60,7 +61,7 @@ def labels_csv(
             label.item,
             label.group,
             digests.get(label.item, ""),
-            label.labeller,
+            label.marker or label.labeller,
             label.round,
             label.main,
             " ".join(label.further),
@@ -90,11 +91,7 @@ class _LabelRow(FileRow):
     main: ErrorKey
     further: Annotated[tuple[ErrorKey, ...], BeforeValidator(_split)] = ()
     """Separated by blanks, or a list."""
-    labeller: Annotated[
-        str,
-        Heading((*_PROPOSED_BY, "labeller")),
-        AfterValidator(lambda name: name or "unnamed"),
-    ] = "unnamed"
+    labeller: Annotated[PersonName, Heading((*_PROPOSED_BY, "labeller"))] = "unnamed"
     answer_sha256: str = ""
     round: Annotated[
         int,

@@ -56,9 +56,9 @@ def right_text(shares: ErrorShares) -> str:
 def bounds_text(shares: ErrorShares, bounds: ScoreBounds) -> str:
     """A sentence with the score, and with what it would be without wrong questions."""
     return (
-        f"Score {100 * bounds.none_dropped:.1f}; without the questions among these {shares.covered:,} answers that "
-        f"are wrong {100 * bounds.all_dropped:.1f}, at most {100 * bounds.highest:.1f}. Wrong questions that it got "
-        "right are not known."
+        f"Score {100 * bounds.none_dropped:.1f} over the {bounds.answers:,} answers that could be read. Without wrong "
+        f"questions among the {shares.covered:,} errors in labelled groups it's {100 * bounds.all_dropped:.1f}, "
+        f"at most {100 * bounds.highest:.1f}. Wrong questions that it got right are not known."
     )
 
 

@@ -80,11 +80,12 @@ def labels_of(marking: Marking, job: Job, known: KnownErrors) -> list[Label]:
         label = Label(
             item=mark.item,
             group=groups[mark.answer],
-            labeller=mark.marker,
+            labeller=mark.person,
             main=kinds[0],
             further=tuple(further),
             note=mark.entry.note,
             round=mark.round,
+            marker=mark.marker,
         )
         labels.append(label)
     return labels

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from arena.io.rows import FileRow, cell, sound_rows
 from arena.io.strict_json import row_errors
@@ -15,6 +15,8 @@ from scoring.report import Question, Report, Row, answer_digest, read_audit
 
 CANNOT = "cannot"
 """The value in place of a score when the person could not judge the answer."""
+PersonName = Annotated[str, AfterValidator(lambda name: name or "unnamed")]
+"""A person's name in a file, whose cell may be empty."""
 
 
 class JudgedAnswer(NamedTuple):
@@ -86,7 +88,7 @@ class _MarkRow(FileRow):
     """A row of a file of marks."""
 
     item: str
-    marker: str
+    marker: PersonName
     score: Annotated[
         float,
         cell("0, 0.1, ... or 1", holds=_is_tenth),

@@ -20,6 +20,8 @@ from scoring.people.spec import KINDS, MarkKind, MarkSpec, campaign_name
 from scoring.people.store import OWNER, MarkError, MarkStore, ShownAnswer
 from scoring.registry import benchmark_of
 from scoring.report import AnyReport
+from scoring.visit_bench.benchmark import VISIT_BENCH
+from scoring.visit_bench.matches import MatchReport
 
 MOST_ANSWERS = 1000
 """Answers of a report for one person."""
@@ -154,6 +156,12 @@ class Marking:
             return None
         return DrawnAnswer(shown, material.answers[shown.answer])
 
+    def waits(self, seat: Seat) -> bool:
+        """Whether a seat without an answer may get one later, since somebody else is at work on it."""
+        kind, link = seat_work(seat)
+        material = self.material(kind, link)
+        return material is not None and self.store.waits(seat, kind, link, material.plan)
+
 
 def seat_work(seat: Seat) -> SeatWork:
     spec = seat.campaign.spec
@@ -174,7 +182,11 @@ def answers_for(kind: MarkKind, report: AnyReport) -> Sequence[ScoredAnswer]:
     if kind == "readings":
         return open_answers(report)
     benchmark: Any = benchmark_of(report)
-    answers: Sequence[ScoredAnswer] = benchmark.scored_answers(report)
+    answers: Sequence[ScoredAnswer]
+    if isinstance(report, MatchReport):
+        answers = VISIT_BENCH.answers_by_item(report)
+    else:
+        answers = benchmark.scored_answers(report)
     is_graded_in_tenths = isinstance(benchmark, MMVet)
     if kind == "marks" and not is_graded_in_tenths:
         return []

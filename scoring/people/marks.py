@@ -229,7 +229,7 @@ def _with_distinct_judges(reports: Sequence[JudgedReport]) -> list[JudgedReport]
 def _person_marks(marks: Sequence[Mark], round: int) -> list[PersonMark]:
     """People's grades of a round; in round 2 a person marks an answer for the second time."""
     return [
-        PersonMark(mark.answer, mark.marker, mark.score)
+        PersonMark(mark.answer, mark.person, mark.score)
         for mark in marks
         if mark.round == round and mark.entry.value != CANNOT
     ]

@@ -10,6 +10,7 @@ person gets the answer.
 import hashlib
 import random
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from scoring.benchmarks.article import ScoredAnswer
@@ -114,7 +115,7 @@ def next_answer(plan: Sequence[PlannedAnswer], history: History) -> NextAnswer |
     First an answer that comes again, then one for a third person to settle, then one for a second person, then a new
     one.
     """
-    last_rounds = dict(history.own)
+    last_rounds = dict(sorted(history.own, key=itemgetter(1)))
     recent = {key for key, _ in history.own[-LEAST_BETWEEN:]}
     for answer in plan:
         if answer.comes_again and last_rounds.get(answer.key) == 1 and answer.key not in recent:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import BeforeValidator
 
 from arena.io.csv_text import csv_text
 from arena.io.rows import FileRow, Heading, cell, read_rows, sound_rows
@@ -14,6 +14,7 @@ from arena.io.strict_json import RowsError, row_errors
 from arena.io.tables import Record, read_records, refuse_repeated
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.multiple_choice.types import LETTERS, NONE, STEPS, Rule
+from scoring.people.mark_files import PersonName
 from scoring.people.readings import (
     NO_OPTION,
     Alignment,
@@ -47,10 +48,10 @@ def drawn_csv(drawn: Iterable[ScoredAnswer]) -> str:
 
 def readings_csv(readings: Iterable[PersonReading]) -> str:
     """Readings as `read_readings` reads them."""
-    rows = [
-        (*reading.answer, reading.reader, reading.round, reading.option, reading.note)
-        for reading in readings
-    ]
+    rows = []
+    for reading in readings:
+        reader = reading.marker or reading.reader
+        rows.append((*reading.answer, reader, reading.round, reading.option, reading.note))
     return csv_text([READING_COLUMNS, *rows])
 
 
@@ -73,7 +74,7 @@ class _ReadingRow(FileRow):
         cell("an option's letter, or none", holds=_is_option),
         BeforeValidator(_as_option),
     ]
-    reader: Annotated[str, AfterValidator(lambda name: name or "unnamed")] = "unnamed"
+    reader: PersonName = "unnamed"
     round: Annotated[
         int,
         cell("1, or 2 for the same person's second time", holds=lambda number: number in (1, 2)),
@@ -213,7 +214,7 @@ def _read_extracted_file(path: Path) -> ExtractedFile:
         options[key] = row.option
         answers[key] = row.prediction
         judges.append(row.judge)
-    extractor = next((judge for judge in judges if judge), RULES)
+    extractor = " and ".join(dict.fromkeys(filter(None, judges))) or RULES
     model = path.name.removesuffix(AUDIT).removeprefix("partial_")
     return ExtractedFile(model, extractor, options, answers)
 

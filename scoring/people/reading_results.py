@@ -116,7 +116,12 @@ def _read_report(marking: Marking, job: Job, report: ChoiceReport) -> _ReadRepor
     marks = marking.store.of_report("readings", job.link, job.owner, keys_by_hash)
     readings = [
         PersonReading(
-            keys_by_hash[mark.answer], mark.marker, mark.entry.value, mark.round, mark.entry.note
+            answer=keys_by_hash[mark.answer],
+            reader=mark.person,
+            option=mark.entry.value,
+            round=mark.round,
+            note=mark.entry.note,
+            marker=mark.marker,
         )
         for mark in marks
         if mark.entry.value != CANNOT

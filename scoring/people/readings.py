@@ -47,10 +47,13 @@ class PersonReading(NamedTuple):
 
     answer: AnswerKey
     reader: str
+    """The person, by whom readings are told apart."""
     option: str
     """A letter, or NO_OPTION."""
     round: int = 1
     note: str = ""
+    marker: str = ""
+    """The reader's name in files, for a stored reading."""
 
     @property
     def item(self) -> str:

@@ -4,9 +4,10 @@ A mark belongs to a question and an answer by their hash, so that it counts for 
 A person's last value counts; an empty value takes the previous one back.
 """
 
+import re
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from sqlalchemy import (
@@ -32,7 +33,7 @@ from arena.seats.tables import SEAT_EVENT
 from arena.seats.task import SeatProgress
 from scoring.people.mark_files import CANNOT
 from scoring.people.plan import History, PlannedAnswer, next_answer
-from scoring.people.spec import MarkKind
+from scoring.people.spec import KINDS, MarkKind
 
 MARK = Table(
     "mark",
@@ -71,6 +72,8 @@ MOST_VALUES = 20
 LONGEST_NOTE = 200
 OWNER = "owner"
 """The end of the name under which a report's owner marks."""
+_OWNER_NAME = re.compile(rf"(?:{'|'.join(KINDS)})-[0-9a-f]{{16}}\.{OWNER}")
+"""The name of a report's owner, which begins with that of the campaign."""
 MOST_MARKERS = 50
 """People with marks from files, in one report."""
 LONGEST_MARKER = 100
@@ -113,6 +116,7 @@ class Mark(NamedTuple):
     item: str
     stratum: str
     marker: str
+    """The person's name in files; a report's owner has another one in each report."""
     round: int
     entry: MarkEntry
     seconds: float
@@ -127,6 +131,11 @@ class Mark(NamedTuple):
         """The mark from 0 to 1."""
         return int(self.entry.value) / 10
 
+    @property
+    def person(self) -> str:
+        """The person, as results tell people apart: a report's owner is the same one in every report."""
+        return _person(self.marker)
+
 
 class MarkStore:
     """Marks, labels and readings in one database."""
@@ -138,12 +147,9 @@ class MarkStore:
         self, seat: Seat, kind: MarkKind, report: str, owner: str, plan: Sequence[PlannedAnswer]
     ) -> ShownAnswer | None:
         """The answer that the seat has open, or the next of the plan; None if nothing is left."""
-        marks = _LATEST_MARKS.where(MARK.c.kind == kind, MARK.c.report == report, _IS_CONSENTED)
         with self._database.write() as connection:
             take_turn(connection, MARK)
-            rows = connection.execute(marks.order_by(MARK.c.id)).all()
-            # by person, not by seat: a file may hold marks of the same person
-            own = [row for row in rows if row.marker == seat.person]
+            rows, own = _current_rows(connection, seat, kind, report, plan)
             for row in own:
                 if not row.value:
                     return _shown_answer(row)
@@ -164,6 +170,13 @@ class MarkStore:
             }
             token = self._add(connection, values)
             return ShownAnswer(token, answer.key, following.round, "")
+
+    def waits(self, seat: Seat, kind: MarkKind, report: str, plan: Sequence[PlannedAnswer]) -> bool:
+        """Whether a seat without an answer may get one later, since somebody else is at work on it."""
+        with self._database.read() as connection:
+            rows, own = _current_rows(connection, seat, kind, report, plan)
+        own_answers = {row.answer for row in own}
+        return any(not row.value and row.answer not in own_answers for row in rows)
 
     @staticmethod
     def _add(connection: Connection, values: Mapping[str, object]) -> str:
@@ -310,13 +323,45 @@ _IS_CONSENTED = MARK.c.seat_id.is_(None) | MARK.c.seat_id.not_in(_WITHDRAWN_SEAT
 """The condition that leaves out marks of people who withdrew their consent."""
 
 
+class _CurrentRows(NamedTuple):
+    """The marks of a plan's answers, in the order in which they were shown, without those that wait too long."""
+
+    rows: Sequence[Row]
+    own: Sequence[Row]
+    """Those of the person in the seat: a file may hold marks of the same person."""
+
+
+def _current_rows(
+    connection: Connection,
+    seat: Seat,
+    kind: MarkKind,
+    report: str,
+    plan: Sequence[PlannedAnswer],
+) -> _CurrentRows:
+    """The marks of a plan's answers; somebody else's is left out if it has waited longer than the seat's minutes."""
+    marks = _LATEST_MARKS.where(MARK.c.kind == kind, MARK.c.report == report, _IS_CONSENTED)
+    keys = {answer.key for answer in plan}
+    long_ago = now() - timedelta(minutes=seat.campaign.spec.seat.minutes)
+    rows = []
+    own = []
+    for row in connection.execute(marks.order_by(MARK.c.id)):
+        is_own = _person(row.marker) == _person(seat.person)
+        is_late = not row.value and (row.at or row.drawn_at) < long_ago
+        if row.answer in keys and (is_own or not is_late):
+            rows.append(row)
+            if is_own:
+                own.append(row)
+    return _CurrentRows(rows, own)
+
+
 def _history(rows: Iterable[Row], own: Iterable[Row], kind: MarkKind) -> History:
     """The answers that people have had from a report; `own` are the rows of the person who is next."""
     values_by_answer: dict[str, dict[str, str]] = {}
     for row in rows:
         values = values_by_answer.setdefault(row.answer, {})
+        person = _person(row.marker)
         # a person who is asked again keeps the first value until there is another
-        values[row.marker] = row.value or values.get(row.marker, "")
+        values[person] = row.value or values.get(person, "")
     disputed = set()
     # the mean settles different marks, a third person different labels or readings
     if kind != "marks":
@@ -413,7 +458,8 @@ def _entry(row: Row) -> MarkEntry:
 
 def _mark(row: Row) -> Mark:
     is_brought = row.seat_id is None
-    seconds = 0.0 if is_brought else (row.at - row.drawn_at).total_seconds()
+    # a clock may be set back
+    seconds = 0.0 if is_brought else max(0.0, (row.at - row.drawn_at).total_seconds())
     return Mark(
         report=row.report,
         answer=row.answer,
@@ -429,5 +475,5 @@ def _mark(row: Row) -> Mark:
 
 
 def _person(marker: str) -> str:
-    """The person behind a marker's name: a report's owner is the same person in every report."""
-    return OWNER if marker.rpartition(".")[2] == OWNER else marker
+    """The person with a name in files; "", which no file has, for the owner of reports in any of them."""
+    return "" if _OWNER_NAME.fullmatch(marker) else marker

@@ -51,6 +51,8 @@ def score(name: MetricName, candidates: Sequence[Candidate]) -> dict[tuple[str, 
     try:
         scores = metric.scores(scorable)
     except (ImportError, LookupError, OSError) as error:
+        if isinstance(error, IndexError | KeyError):  # nltk raises the bare LookupError
+            raise
         raise TextMetricError(
             f"{name} needs packages that aren't here. Install {metric.needs or 'requirements.txt'}."
         ) from error

@@ -35,6 +35,8 @@ _MOST_HEADER = 100_000_000
 """Most bytes of a header, as in the format's own library."""
 CHUNK = 250_000
 """Numbers of a tensor read at a time."""
+_LARGEST = 1_000_000
+"""The largest number of a factor: a sum of products of four such numbers still fits in single precision."""
 
 
 class _UnusableAdapter(ValueError):
@@ -204,6 +206,11 @@ def _config(file: Path) -> Mapping[str, Any]:
     for name in ("use_dora", "rank_pattern", "alpha_pattern", "modules_to_save", "fan_in_fan_out"):
         if config.get(name):
             raise _UnusableAdapter(f"{CONFIG} has {name}, which changes more than B times A")
+    start = config.get("init_lora_weights")
+    if start not in (None, True, False, "gaussian"):
+        raise _UnusableAdapter(
+            f"{CONFIG} has init_lora_weights {start!r}, which changes the base too"
+        )
     return config
 
 
@@ -273,3 +280,5 @@ def _check_numbers(modules: Iterable[Factors]) -> None:
     for letter, number in largest.items():
         if number == 0:
             raise _UnusableAdapter(f"its {letter} is zero, so nothing was learned")
+        if number > _LARGEST:
+            raise _UnusableAdapter(f"its {letter} has numbers above {_LARGEST:,}")

@@ -14,6 +14,7 @@ from scoring.task_map.types import (
     Accuracies,
     Matrix,
     TaskMap,
+    TaskMapError,
     complete_map,
 )
 
@@ -98,6 +99,9 @@ def tau_curve(task_map: TaskMap, accuracies: Accuracies) -> list[float | None]:
 
 def performance_map(accuracies: Accuracies) -> TaskMap:
     """The map of distances 1 - tau-b of the models' orders on two tasks. Raises TaskMapError below ten models."""
-    source = t("taskmap.source_orders", count=len(accuracies.models))
+    model_count = len(accuracies.models)
+    if model_count < FEWEST_FOR_MAP:
+        raise TaskMapError(f"A map needs ten models. Here: {model_count}.")
+    source = t("taskmap.source_orders", count=model_count)
     distances = 1 - taus(accuracies.values, FEWEST_FOR_MAP)
     return complete_map(source, accuracies.tasks, distances, of_accuracies=True)

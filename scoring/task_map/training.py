@@ -72,6 +72,7 @@ def _train(trainer: AdapterTrainer, task: str, samples: list[Sample], out: Path)
         raise TrainingError(
             f"{task}: {error}. Finished tasks are kept. Run the same command again to continue."
         ) from error
+    shutil.rmtree(out / _folder(task), ignore_errors=True)  # it has no weights
     folder.rename(out / _folder(task))
     left_out = len(samples) - learned.samples
     too_long = f", {left_out} too long" if left_out else ""
@@ -82,7 +83,9 @@ def _train(trainer: AdapterTrainer, task: str, samples: list[Sample], out: Path)
 def _check_record(file: Path, record: Mapping[str, object]) -> None:
     """Writes the record of a folder's adapters, or compares it with the existing one. Raises TaskMapError."""
     if not file.exists():
-        file.write_text(json.dumps(record, indent=1), "utf-8")
+        unfinished = file.with_suffix(".part")
+        unfinished.write_text(json.dumps(record, indent=1), "utf-8")
+        unfinished.replace(file)
         return
     as_written = json.loads(json.dumps(record))  # a tuple comes back as a list
     old = read_json(file)

@@ -16,7 +16,7 @@ CLUSTERS = 12
 """The paper's number of clusters."""
 MOST_CLUSTERS = 40
 PERMUTATIONS = 999
-_UNQUOTED = re.compile(r"\w+", re.ASCII)
+_UNQUOTED = re.compile(r"[A-Za-z0-9]+")
 
 
 class Branch(NamedTuple):
@@ -83,7 +83,7 @@ def _first_place(branch: Branch) -> int:
 
 
 def _newick_name(task: str) -> str:
-    """A task's name, in quotes if it has other characters than letters, digits and _."""
+    """A task's name, in quotes if it has other characters than letters and digits: an unquoted _ is a blank."""
     if _UNQUOTED.fullmatch(task):
         return task
     doubled = task.replace("'", "''")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from statistics import mean
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -187,7 +188,10 @@ class VisitBench(Benchmark[MatchReport]):
         caveats = [*super().caveats(report)]
         if not report.complete:
             caveats.append(
-                Caveat("Partial", "partial: it answers only some items, so it's on no public board")
+                Caveat(
+                    "Partial",
+                    "partial: not every item has an answer from the model, so it's on no public board",
+                )
             )
         answers = {
             response.item: response.text
@@ -251,6 +255,21 @@ class VisitBench(Benchmark[MatchReport]):
                 )
             )
         return answers
+
+    def answers_by_item(self, report: MatchReport) -> Sequence[ScoredAnswer]:
+        """Every public answer once, with the mean score of its matches.
+
+        Its id has no opponent, whose name depends on what voters may still see.
+        """
+        matches = with_listable_matches(report).matches
+        answers = zip(matches, self.scored_answers(report), strict=True)
+        by_item = grouped((match.item, answer) for match, answer in answers)
+        merged = []
+        for item, answers_of_item in by_item.items():
+            scores = [answer.score for answer in answers_of_item if answer.score is not None]
+            score = mean(scores) if scores else None
+            merged.append(answers_of_item[0]._replace(id=item, grade="", score=score))
+        return merged
 
     def checks(self, report: MatchReport) -> Sequence[str]:
         shares = steadiness(match.winners for match in report.matches if match.verdicts)

@@ -199,18 +199,21 @@ def _nameless(match: Match, own: str | None) -> Match:
     match = replace(match, verdicts=tuple(map(_wordless, match.verdicts)))
     if own is None or REFERENCES & {match.a, match.b}:
         return match
-    nameless = replace(match, b=ANOTHER) if match.a == own else replace(match, a=ANOTHER)
-    return nameless if nameless.a < nameless.b else _swapped(nameless)
+    return renamed(match, match.b if match.a == own else match.a, ANOTHER)
 
 
-def _swapped(match: Match) -> Match:
-    """Returns a match with its sides swapped."""
+def renamed(match: Match, model: str, name: str) -> Match:
+    """Returns a match with another name for one of its models, and its sides in canonical order."""
+    a = name if match.a == model else match.a
+    b = name if match.b == model else match.b
+    if a < b:
+        return replace(match, a=a, b=b)
     opposite: Mapping[Winner | None, Winner | None] = {"a": "b", "b": "a"}
-    first, second = (
+    verdicts = tuple(
         replace(verdict, winner=opposite.get(verdict.winner, verdict.winner))
-        for verdict in match.verdicts
+        for verdict in reversed(match.verdicts)
     )
-    return Match(match.item, match.b, match.a, (second, first))
+    return Match(match.item, b, a, verdicts)
 
 
 def _wordless(verdict: Verdict) -> Verdict:

@@ -78,7 +78,7 @@ def _instance(record: Record, file: Path) -> _Instance:
     instruction = _cell_text(record.values["instruction"])
     problem = "The cell names no image. Write its address, or a list of addresses."
     with row_errors(file.name, record.row):
-        images = image_names(cell.strip(), column, problem)
+        images = image_names(cell, column, problem)
     if not images:
         raise RowsError(problem, file.name, record.row, column)
     if not instruction.strip():

@@ -131,19 +131,22 @@ def _images(values: Mapping[str, JSON]) -> tuple[str, ...]:
 
 
 def _cell_text(cell: JSON) -> str:
-    return cell if isinstance(cell, str) else ""
+    is_text = isinstance(cell, str | int) and not isinstance(cell, bool)
+    return str(cell) if is_text else ""
 
 
 def image_names(cell: JSON, column: str, problem: str) -> tuple[str, ...]:
     """The names or addresses in a cell: a JSON list of texts, or a text. Raises RowsError with the text `problem`."""
-    names = cell
-    if isinstance(cell, str) and cell.lstrip().startswith("["):
+    names = cell.strip() if isinstance(cell, str) else cell
+    # a file may be called [1].jpg
+    if isinstance(names, str) and names.startswith("[") and names.endswith("]"):
         with row_errors(column=column):
-            names = parse_json(cell)
+            names = parse_json(names)
     listed: Sequence[JSON] = names if isinstance(names, list) else [names]
-    if not all(isinstance(name, str) and name for name in listed):
+    stripped = [name.strip() if isinstance(name, str) else "" for name in listed]
+    if not all(stripped):
         raise RowsError(problem, column=column)
-    return tuple(map(str, listed))
+    return tuple(stripped)
 
 
 _MOST_LISTED = 10

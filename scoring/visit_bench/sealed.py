@@ -158,7 +158,7 @@ class SealedItems(Benchmark[SealedReport]):
             digest=report.digest,
             answers=(),
             total=_count_outcomes(_HEADLINE, judged.matches, report.title),
-            groups=tuple(shown_groups(counts, attrgetter("decided"))),
+            groups=tuple(shown_groups(counts, attrgetter("decided"), attrgetter("items"))),
             unread=sum(bool(verdict.reason) for verdict in verdicts_with_reply),
             replies=len(verdicts_with_reply),
             steady=steady.part,

@@ -46,6 +46,7 @@ from scoring.visit_bench.matches import (
     Part,
     ReferenceUse,
     Verdict,
+    renamed,
     steadiness,
     ungraded_note,
     winner_of_verdicts,
@@ -256,6 +257,7 @@ class SubmissionStore:
             & (SUBMISSION.c.name == name)
         )
         with self._database.write() as connection:
+            take_turn(connection, SUBMISSION)
             submission_id = connection.scalar(select(SUBMISSION.c.id).where(is_this))
             if submission_id is None:
                 raise SubmissionError(f"You have no submission {name!r}. Choose another name.")
@@ -457,11 +459,10 @@ def _match_rows(
 ) -> list[dict[str, object]]:
     """Database rows of a report's matches under the submission's name, without replies about withdrawn submissions."""
     rows = []
-    for match in report.matches:
+    for unnamed in report.matches:
+        match = renamed(unnamed, report.title, name)
         instance = report.by_item[match.item]
-        a = name if match.a == report.title else match.a
-        b = name if match.b == report.title else match.b
-        is_withdrawn = bool(withdrawn_names & {a, b})
+        is_withdrawn = bool(withdrawn_names & {match.a, match.b})
         replies = [] if is_withdrawn else [verdict.replies for verdict in match.verdicts]
         rows.append(
             {
@@ -470,8 +471,8 @@ def _match_rows(
                 "multi": instance.multi,
                 "family": instance.family,
                 "item": match.item,
-                "a": a,
-                "b": b,
+                "a": match.a,
+                "b": match.b,
                 "a_first": match.verdicts[0].winner,
                 "b_first": match.verdicts[1].winner,
                 "replies": json.dumps(replies),

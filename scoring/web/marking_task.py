@@ -82,6 +82,9 @@ class MarkingTask(SeatTask):
         html = HTML.shown(shown.token, answer, pictures, all_pictures, is_repeated)
         return Piece(shown.token, html, name=shown.token, phase="open")
 
+    def waits(self, seat: Seat) -> bool:
+        return self.marking.waits(seat)
+
     def dock(
         self, seat: Seat, piece: Piece, action: str, problem: str, typed: Mapping[str, str]
     ) -> str:

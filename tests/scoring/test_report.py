@@ -302,6 +302,14 @@ def test_an_audit_is_read_back(tmp_path):
     assert read_audit(tmp_path / "report-audit.jsonl") == whole
 
 
+@pytest.mark.parametrize("score", [1.5, -0.1, float("nan"), 1e300])
+def test_an_audit_with_a_score_out_of_the_scale_is_refused(tmp_path, score):
+    whole = report([row("a", [1.0]), row("b", [score])], 1)
+    (tmp_path / "report-audit.jsonl").write_bytes(audit(whole))
+    with pytest.raises(RowsError, match="report-audit.jsonl"):
+        read_audit(tmp_path / "report-audit.jsonl")
+
+
 @pytest.mark.parametrize(
     "text", ["", "1", "[]", "{}\n", '{"benchmark": "mm-vet"}\n', "[" * 100_000]
 )

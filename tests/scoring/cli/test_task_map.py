@@ -5,9 +5,11 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from arena.inference.adapter_process import TrainingSettings
+from arena.io.csv_text import csv_text
 from scoring.benchmarks.mmt_bench import subtasks
 from scoring.cli import task_map
 from scoring.task_map.adapters import read_adapters
@@ -169,3 +171,25 @@ def test_modules_may_have_blanks_around_them(tmp_path, monkeypatch):
         )
     )
     assert settings[0].modules == ("q_proj", "k_proj")
+
+
+@pytest.mark.parametrize("shared", [0, 3])
+def test_a_map_beside_one_of_other_tasks_is_written_and_says_so(tmp_path, shared):
+    root = write_adapters(
+        tmp_path / "adapters", {f"task_{place}": random_factors(place) for place in range(5)}
+    )
+    others = [f"task_{place}" for place in range(shared)] + ["other_1", "other_2", "other_3"]
+    distances = 1 - np.eye(len(others))
+    rows = [["task", *others]]
+    rows += [[task, *row] for task, row in zip(others, distances.tolist(), strict=True)]
+    beside = tmp_path / "other.csv"
+    beside.write_text(csv_text(rows), "utf-8")
+    out = tmp_path / "map"
+    lines = list(task_map.task_map(adapters=root, out=out, beside=beside))
+    assert any(
+        line.startswith("beside ")
+        and line.endswith(f"The maps share {shared} tasks. Comparing them takes four.")
+        for line in lines
+    )
+    assert (out / "distances.csv").is_file()
+    assert f"The maps share {shared} tasks." in (out / "task-map.html").read_text("utf-8")

@@ -4,6 +4,7 @@ import itertools
 import json
 import random
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import replace
 
@@ -27,6 +28,7 @@ from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Jobs
 from scoring.jobs.submissions import PeoplesBoards, SubmissionRequest, Submissions
 from scoring.judges.run import Quote
+from scoring.visit_bench import store as visit_store
 from scoring.visit_bench.benchmark import VISIT_BENCH, battle_rows, boards, published_ratings
 from scoring.visit_bench.leaderboard import (
     PlayedMatch,
@@ -292,6 +294,7 @@ def test_what_is_no_answer_has_no_matches_to_pay_for_and_no_public_place(submit)
     assert {verdict.reason for verdict in unpaid} == {"not from the model: a server error"}
     told = [caveat.text for caveat in VISIT_BENCH.caveats(report)]
     assert any("1 of the 6 answers isn't from the model" in text for text in told)
+    assert any("not every item has an answer from the model" in text for text in told)
 
 
 # Whom it meets.
@@ -394,6 +397,33 @@ def test_a_submission_has_a_number_and_entering_it_twice_changes_nothing(submiss
     assert submissions.store.enter("cat", report)[:2] == ("Newcomer (variant 1), 2", 1)
 
 
+@pytest.mark.parametrize("rival", ["llava (13b)", "llava (7b)", "lynx"])
+def test_two_models_meet_once_whatever_name_a_variant_gets(submissions, submit, rival):
+    """The variant's name may sort on the other side of its rival's than its title does."""
+    store = submissions.store
+    store.enter("ada", judged(submit(model="llava").report))
+    store.enter("bob", judged(submit(owner="bob", model=rival).report))
+    report = judged(submit({key: "changed" for key in keys()}, model="llava").report, seed=1)
+    assert store.enter("ada", report).name == "llava (variant 2)"
+    assert store.enter("bob", judged(submit(owner="bob", model=rival).report, seed=2)).matches == 0
+    played = [match for board_key in store.board_keys() for match in store.matches(board_key)]
+    assert len({(match.item, frozenset({match.a, match.b})) for match in played}) == len(played)
+    stored = {
+        (match.item, match.b if match.a == "llava (variant 2)" else match.a): match
+        for match in played
+        if "llava (variant 2)" in (match.a, match.b)
+    }
+    for match in report.matches:
+        opponent = match.b if match.a == "llava" else match.a
+        row = stored[match.item, opponent]
+        assert row.outcome("llava (variant 2)") == match.outcome("llava")
+        shown_first = [verdict.winner for verdict in match.verdicts]
+        is_swapped = (row.a == opponent) != (match.a == opponent)
+        swap = {"a": "b", "b": "a"}
+        expected = [swap.get(winner, winner) for winner in shown_first[::-1]]
+        assert list(row.winners) == (expected if is_swapped else shown_first)
+
+
 def test_a_partial_submission_stays_private(submissions, submit):
     report = judged(submit({keys()[0]: "x"}).report)
     with pytest.raises(SubmissionError, match="only some items"):
@@ -474,6 +504,36 @@ def test_texts_can_be_withdrawn_and_results_stay(submissions, submit):
     ), "nor what comes of a judging that began before"
     exported = list(battle_rows(submissions.board_report(store.board_keys()[0])))
     assert {row["A"] for row in exported if row["A_model"] == "Newcomer"} == {""}
+
+
+@pytest.mark.locks_or_dialect
+@BOTH
+def test_what_is_entered_while_a_submission_is_withdrawn_quotes_none_of_it(
+    submissions, submit, monkeypatch
+):
+    store = submissions.store
+    store.enter("ada", judged(submit().report))
+    met = judged(submit(owner="bob", model="Rival").report)
+    make_rows = visit_store._match_rows
+    with ThreadPoolExecutor(1) as pool:
+        withdrawals = []
+
+        def withdraw_meanwhile(*values):
+            withdrawals.append(pool.submit(store.withdraw, "ada", "test", "Newcomer"))
+            wait(withdrawals, timeout=2)
+            return make_rows(*values)
+
+        monkeypatch.setattr(visit_store, "_match_rows", withdraw_meanwhile)
+        store.enter("bob", met)
+        withdrawals[0].result()
+    replies = [
+        verdict.replies
+        for board_key in store.board_keys()
+        for match in store.matches(board_key)
+        for verdict in match.verdicts
+        if "Newcomer" in (match.a, match.b)
+    ]
+    assert replies and not any(replies)
 
 
 @BOTH

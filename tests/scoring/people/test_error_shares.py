@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
+from arena.locale import CHINESE
 from arena.ratings.shares import wilson
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.people.error_sample import KnownErrors, draw_errors, known_errors
@@ -19,7 +20,7 @@ from scoring.people.error_shares import (
     without_annotation_errors,
 )
 from scoring.people.errors import ErrorKey, Label
-from scoring.people.label_sheets import kind_sheet
+from scoring.people.label_sheets import bounds_text, kind_sheet
 from scoring.people.published import CASE_MODELS, PAPER_SHARES, error_cases
 
 KINDS: tuple[ErrorKey, ...] = ("perception", "reasoning", "knowledge", "annotation")
@@ -243,7 +244,7 @@ def test_wrong_questions_bound_the_score():
     wrong = known_errors(answers[:40])
     every = [label._replace(main="annotation") for label in labels]
     bounds = without_annotation_errors(error_shares(every, wrong), wrong)
-    assert bounds == (0.0, 1.0, 1.0), "no question is left to fail"
+    assert bounds == (0.0, 1.0, 1.0, 40), "no question is left to fail"
 
 
 def test_what_is_known_of_labelled_groups_is_not_said_of_others():
@@ -254,4 +255,19 @@ def test_what_is_known_of_labelled_groups_is_not_said_of_others():
     labels = [Label(str(n), "a", "a", "annotation") for n in range(0, 80, 2)]
     bounds = without_annotation_errors(error_shares(labels, known), known)
     assert bounds is not None and bounds.all_dropped == bounds.highest == pytest.approx(20 / 60)
-    assert without_annotation_errors(error_shares([], known), known) == (0.2, 0.2, 0.2)
+    assert without_annotation_errors(error_shares([], known), known) == (0.2, 0.2, 0.2, 100)
+
+
+def test_a_score_says_of_how_many_answers_it_is():
+    """Answers that were assigned a score, or got none, may count in the report's own."""
+    answers = [ScoredAnswer(str(n), "Q", "T", "a", "", float(n >= 40), ("g",)) for n in range(1100)]
+    answers += [answer._replace(assigned=True) for answer in answers[:5]]
+    answers += [answer._replace(score=None) for answer in answers[:5]]
+    known = known_errors(answers)
+    labels = [Label(str(n), "g", "a", "annotation" if n < 10 else "perception") for n in range(40)]
+    shares = error_shares(labels, known)
+    bounds = without_annotation_errors(shares, known)
+    assert bounds
+    told = bounds_text(shares, bounds)
+    assert told.startswith("Score 96.4 over the 1,100 answers that could be read. Without wrong ")
+    assert CHINESE.translated(told).startswith("得分 96.4（可读的 1,100 个回答）。")

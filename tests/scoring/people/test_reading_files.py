@@ -8,7 +8,7 @@ import pytest
 from scoring.multiple_choice.downloads import audit_lines
 from scoring.people.reading_files import align_files, read_extracted_files, read_readings
 from scoring.people.readings import AnswerKey, PersonReading
-from tests.support.open_answers import open_report
+from tests.support.open_answers import JUDGE, open_report
 
 
 def audit(path: Path, prediction: str) -> Path:
@@ -51,3 +51,13 @@ def test_two_files_of_a_model_in_one_folder_stay_apart(tmp_path):
     keys = {key for file in files for key in file.options}
     readings = [PersonReading(key, "ann", "A") for key in keys]
     assert [alignment.answers for alignment in align_files(files, readings)] == [2, 2]
+
+
+def test_an_audit_of_two_judges_names_both(tmp_path):
+    """A stopped job may go on with another judge."""
+    path = tmp_path / "m-audit.jsonl"
+    lines = [*audit_lines(open_report({}, answers=4).rows)]
+    lines[2:4] = [line.replace(JUDGE, "another-judge") for line in lines[2:4]]
+    path.write_text("".join(lines), "utf-8")
+    (file,) = read_extracted_files([path])
+    assert file.extractor == f"{JUDGE} and another-judge"

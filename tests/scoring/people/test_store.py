@@ -5,11 +5,13 @@ import io
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import func, select
 
+from arena.database import now
 from arena.seats.seats import SeatStore
 from scoring.jobs.store import JOB, Jobs
 from scoring.people import store
@@ -19,6 +21,7 @@ from scoring.people.label_files import labels_csv
 from scoring.people.labels import label_results
 from scoring.people.marking import answers_for
 from scoring.people.marks import mark_results
+from scoring.people.spec import MarkKind
 from scoring.people.store import (
     LONGEST_NOTE,
     MARK,
@@ -28,7 +31,7 @@ from scoring.people.store import (
     MarkEntry,
     MarkError,
 )
-from scoring.report import answer_digest
+from scoring.report import Report, answer_digest
 from tests.support.marked_reports import OWNER, MarkedReport
 from tests.support.mm_vet_reports import mm_vet_report
 
@@ -468,3 +471,163 @@ def test_files_bring_so_many_marks_under_a_report_and_under_all_of_its_owner(
         match="all of your reports would have 120 imported marks, and 119 is the limit",
     ):
         bring(other, "a")
+
+
+# Who is who.
+@pytest.fixture
+def all_come_again(monkeypatch):
+    """Everybody is shown every answer twice, and no answer comes to a second person."""
+    monkeypatch.setattr("scoring.people.plan.REPEATED_PART", 1.0)
+    monkeypatch.setattr("scoring.people.plan.SHARED_PART", 0.0)
+
+
+def say_of_all(marked: MarkedReport, kind: MarkKind, value: str, person: str = "owner") -> None:
+    """Say the same of all answers that a person is shown."""
+    seat = marked.seat(person, kind)
+    while marked.marking.draw(seat):
+        marked.mark(seat, value)
+
+
+def by_another_judge(marked: MarkedReport, report: Report) -> MarkedReport:
+    """The same answers as another judge scored them."""
+    scored = replace(report, judge=replace(report.judge, model="another judge"))
+    job = Jobs(marked.database).add_done(OWNER, scored)
+    return MarkedReport(marked.database, marked.marking, job)
+
+
+def test_marks_of_an_owner_under_two_reports_are_one_persons(database, all_come_again):
+    report = mm_vet_report(0.3)
+    marked = MarkedReport.on(database, report)
+    say_of_all(marked, "marks", "5")
+    other = by_another_judge(marked, report)
+    other.mark(other.seat(), "7", 4)
+    second_marks = sum(mark.round == 2 for mark in marked.marks())
+    for job in (marked.job, other.job):
+        found = mark_results(marked.marking, job, report).calibration
+        assert found and found.people is None
+        assert found.repeated and found.repeated.answers == second_marks
+
+
+def test_labels_of_an_owner_under_two_reports_are_one_persons(database, all_come_again):
+    report = mm_vet_report(0.3)
+    marked = MarkedReport.on(database, report)
+    say_of_all(marked, "labels", "annotation")
+    other = by_another_judge(marked, report)
+    seat = other.seat(kind="labels")
+    other.mark(seat, "right", 4)
+    found = label_results(marked.marking, marked.job, report)
+    assert found and found.agreement.answers == 0 and found.agreement.own.value is not None
+    assert found.doubted == (), "one person's labels of one model"
+    merged = merge_labels(found.labels)
+    assert len(merged) == found.shares.labelled == 25
+    text = labels_csv(found.labels, {})
+    assert text.count(f",{seat.person},1,right,") == 4, "a file has the name of the report"
+
+
+def test_questions_that_an_owner_doubts_under_two_models_are_doubted_by_one_person(
+    database, monkeypatch
+):
+    monkeypatch.setattr("scoring.people.plan.SHARED_PART", 1.0)
+    report = mm_vet_report(0.3)
+    marked = MarkedReport.on(database, report)
+    rows = tuple(replace(row, prediction=f"{row.prediction}!") for row in report.rows)
+    job = Jobs(database).add_done(OWNER, replace(report, title="Another model", rows=rows))
+    other = MarkedReport(database, marked.marking, job)
+    for each in (marked, other):
+        say_of_all(each, "labels", "annotation")
+    other.mark(other.seat("helper-1", "labels"), "right")
+    found = label_results(marked.marking, marked.job, report)
+    assert found and len(found.doubted) == 25
+    assert {question.models for question in found.doubted} == {2}
+    assert [question.people for question in found.doubted] == [2] + [1] * 24
+
+
+@pytest.mark.parametrize("names", [("product.owner", "data.owner"), ("owner", "marks-1.owner")])
+def test_only_an_owners_link_makes_its_person_the_owner(marked, tmp_path, names):
+    marked.mark(marked.seat(), "5", 3)
+    path = tmp_path / "marks.csv"
+    rows = [f"v1_{item},{name},1" for item in range(60) for name in names]
+    path.write_text("\n".join(["item,marker,score", *rows]), "utf-8")
+    assert bring_marks(marked.marking, marked.job, mm_vet_report(), path)[0] == 120
+    assert len(marked.marks()) == 123
+
+
+def test_who_marked_under_another_report_is_not_asked_the_same_again(marked, tmp_path):
+    path = tmp_path / "marks.csv"
+    say_of_all(marked, "marks", "5")
+    path.write_text(marks_csv(marked.marks(), {}), "utf-8")
+    report = mm_vet_report(0.3)
+    again = by_another_judge(marked, report)
+    bring_marks(marked.marking, again.job, report, path)
+    shown = []
+    while drawn := marked.marking.draw(again.seat()):
+        shown.append(drawn.shown.round)
+        again.mark(again.seat(), "5")
+    assert set(shown) <= {2}
+
+
+def test_a_file_may_have_second_marks_before_the_first(marked, tmp_path, all_come_again):
+    seat = marked.seat()
+    path = tmp_path / "marks.csv"
+    rows = [f"v1_{item},{seat.person},1,{round}" for round in (2, 1) for item in range(60)]
+    path.write_text("\n".join(["item,marker,score,round", *rows]), "utf-8")
+    assert bring_marks(marked.marking, marked.job, mm_vet_report(), path)[0] == 120
+    assert marked.marking.draw(seat) is None
+
+
+@pytest.mark.parametrize("nameless", ['""', " ", "unnamed"])
+def test_who_has_no_name_is_who_is_called_unnamed(marked, tmp_path, nameless):
+    path = tmp_path / "marks.csv"
+    path.write_text(f"item,marker,score\nv1_1,unnamed,0.5\nv1_1,{nameless},0.4\n", "utf-8")
+    count, problems = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+    assert count == 1
+    assert problems == ("row 3 left out: this person marked this answer in a row before",)
+    assert [mark.score for mark in marked.marks()] == [0.5]
+
+
+# What somebody opened and left.
+def pass_time(monkeypatch, minutes: int) -> None:
+    at = now() + timedelta(minutes=minutes)
+    monkeypatch.setattr(store, "now", lambda: at)
+
+
+@pytest.mark.locks_or_dialect
+def test_an_answer_that_somebody_left_goes_to_others_after_an_hour(marked, monkeypatch):
+    monkeypatch.setattr("scoring.people.plan.SHARED_PART", 0.0)
+    left = marked.seat("helper-1")
+    shown = marked.marking.draw(left).shown
+    say_of_all(marked, "marks", "5")
+    stays = marked.seat()
+    assert len({mark.answer for mark in marked.marks()}) == 59
+    assert marked.marking.waits(stays) and not marked.marking.waits(left)
+    pass_time(monkeypatch, 59)
+    assert marked.marking.draw(stays) is None
+    pass_time(monkeypatch, 61)
+    assert marked.marking.draw(stays).shown.answer == shown.answer
+    assert marked.marking.draw(left).shown == shown, "who comes back may go on"
+    marked.mark(stays, "5")
+    assert len({mark.answer for mark in marked.marks()}) == 60
+    assert not marked.marking.waits(stays)
+    marked.marking.store.enter(left, shown.token, MarkEntry("7"))
+    assert len(marked.marks()) - sum(mark.round == 2 for mark in marked.marks()) == 61
+
+
+def test_an_answer_waits_an_hour_for_who_took_a_mark_back(marked, monkeypatch):
+    monkeypatch.setattr("scoring.people.plan.SHARED_PART", 0.0)
+    seat = marked.seat("helper-1")
+    (token,) = marked.mark(seat, "5")
+    say_of_all(marked, "marks", "5")
+    pass_time(monkeypatch, 90)
+    marked.marking.store.enter(seat, token, MarkEntry(""))
+    assert marked.marking.draw(marked.seat()) is None and marked.marking.waits(marked.seat())
+    pass_time(monkeypatch, 151)
+    answer = marked.marking.draw(marked.seat()).shown.answer
+    assert answer == marked.marking.store.find(seat, token).answer
+
+
+def test_no_mark_took_less_than_no_time_where_a_clock_was_set_back(marked, monkeypatch):
+    seat = marked.seat()
+    marked.marking.draw(seat)
+    pass_time(monkeypatch, -30)
+    marked.mark(seat, "5")
+    assert [mark.seconds for mark in marked.marks()] == [0.0]

@@ -102,6 +102,17 @@ def test_what_an_optional_metric_needs_is_said_in_one_line(monkeypatch, name, li
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.parametrize("error", [KeyError("cat"), IndexError("out of range")])
+def test_a_fault_of_a_metric_is_not_told_as_a_missing_package(monkeypatch, error):
+    def fail(_):
+        raise error
+
+    metric = METRICS["METEOR"]
+    monkeypatch.setitem(METRICS, "METEOR", metric._replace(scores=fail))
+    with pytest.raises(type(error)):
+        scored("METEOR", "text")
+
+
 def test_meteor_where_it_is_installed():
     """METEOR of a text with itself is 1 - 0.5 / n³ for n words in one chunk."""
     wordnet = pytest.importorskip("nltk.corpus").wordnet

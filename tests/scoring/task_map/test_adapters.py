@@ -296,3 +296,26 @@ def test_planted_groups_are_found_and_two_runs_agree(tmp_path):
     truth = [[f"t{number}" for number in range(12) if number % 3 == group] for group in range(3)]
     assert adjusted_rand(task_tree(first).groups(3), truth) == 1
     assert mantel(first, second).r > 0.7
+
+
+@pytest.mark.parametrize("start", ["pissa", "pissa_niter_4", "olora", "eva", "loftq"])
+def test_adapters_that_began_by_changing_the_base_are_left_out(tmp_path, start):
+    """Their product has what was taken from the base, which is nearly the same in all."""
+    root = write_adapters(tmp_path / "them", TASKS)
+    write_adapter(root / "other", TASKS["task0"], init_lora_weights=start)
+    for place, known in enumerate((True, False, "gaussian", None)):
+        write_adapter(root / f"same{place}", TASKS["task0"], init_lora_weights=known)
+    list_tasks(root, [*TASKS, "other", *(f"same{place}" for place in range(4))])
+    found = vector_map(root)
+    assert found.left_out == ("other",)
+    assert f"has init_lora_weights '{start}'" in found.notices[0]
+
+
+@pytest.mark.parametrize("place", ["A", "B"])
+def test_an_adapter_of_numbers_too_large_to_multiply_is_left_out_by_name(tmp_path, place):
+    root = write_adapters(tmp_path / "them", TASKS)
+    write_adapter(root / "huge", changed(TASKS["task0"], place, -1e30))
+    list_tasks(root, [*TASKS, "huge"])
+    found = vector_map(root)
+    assert found.left_out == ("huge",) and np.isfinite(found.distances).all()
+    assert f"huge: its {place} has numbers above 1,000,000" in found.notices[0]

@@ -71,7 +71,7 @@ def test_a_performance_map_takes_ten_models_and_leaves_out_what_it_cannot_place(
     assert found.distances[0, 1] == pytest.approx(
         1 - kendalltau(values[:, 0], values[:, 1]).statistic
     )
-    with pytest.raises(TaskMapError, match="needs three tasks"):
+    with pytest.raises(TaskMapError, match=r"^A map needs ten models\. Here: 9\.$"):
         performance_map(accuracies(values[:9]))
 
 

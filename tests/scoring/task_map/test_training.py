@@ -1,8 +1,14 @@
-"""Training of task vectors: files without anything to learn."""
+"""Training of task vectors: files without anything to learn, and runs that were stopped."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from arena.inference.adapter_process import TrainingSettings
+from scoring.task_map import training
+from scoring.task_map.adapters import CONFIG, WEIGHTS
 from scoring.task_map.training import make_vectors
 from scoring.task_map.types import TaskMapError
 
@@ -16,3 +22,38 @@ def test_a_file_without_right_answers_trains_nothing(tmp_path):
     with pytest.raises(TaskMapError, match="questions.tsv has no right answers"):
         list(make_vectors(questions, out, SETTINGS, None))
     assert not out.exists()
+
+
+class Trainer:
+    """A trainer that learns nothing, and saves as the real one does."""
+
+    def train(self, samples: list, folder: Path) -> SimpleNamespace:
+        folder.mkdir()
+        for name in (CONFIG, WEIGHTS):
+            (folder / name).write_text("learned", "utf-8")
+        return SimpleNamespace(samples=len(samples), first=2.0, last=1.0, seconds=0.1)
+
+
+def test_a_task_whose_weights_alone_were_deleted_is_trained_again(tmp_path):
+    trainer: Any = Trainer()
+    training._train(trainer, "cats", [], tmp_path)
+    (tmp_path / "cats" / WEIGHTS).unlink()
+    assert training._train(trainer, "cats", [], tmp_path).startswith("cats: 0 samples")
+    assert sorted(file.name for file in (tmp_path / "cats").iterdir()) == [CONFIG, WEIGHTS]
+
+
+def test_a_run_that_was_killed_while_it_wrote_its_record_can_be_repeated(tmp_path, monkeypatch):
+    file = tmp_path / "training.json"
+    write = Path.write_text
+
+    def write_half(path: Path, text: str, encoding: str) -> None:
+        write(path, text[:20], encoding)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Path, "write_text", write_half)
+        training._check_record(file, {"base": "toys/base", "seed": 0})
+    for _ in range(2):
+        training._check_record(file, {"base": "toys/base", "seed": 0})
+    with pytest.raises(TaskMapError, match=r"other settings: seed\."):
+        training._check_record(file, {"base": "toys/base", "seed": 1})

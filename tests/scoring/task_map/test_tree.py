@@ -51,6 +51,10 @@ def test_newick_names_every_task_and_its_lengths_are_half_the_heights():
     assert f":{first.height / 2:.6g}" in text
     odd = TaskMap("", ("it's", "b(", "c"), task_map(0).distances[:3, :3])
     assert "'it''s'" in task_tree(odd).newick()
+    plain = TaskMap("", ("spot_the_diff", "vqa2", "_"), task_map(0).distances[:3, :3])
+    text = task_tree(plain).newick()
+    assert "'spot_the_diff':" in text and "'_':" in text, "a bare _ is read as a blank"
+    assert "vqa2:" in text and "'vqa2'" not in text
 
 
 def test_a_map_is_read_back_from_its_file(tmp_path):

@@ -1,5 +1,6 @@
 """Sealed items: which groups a report shows, what it says of them, and that no draft is stored with its texts."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from operator import attrgetter
 
@@ -9,9 +10,11 @@ from arena.types import Secret
 from scoring.report import JudgeStamp
 from scoring.serialize import read_record, record_json
 from scoring.small_groups import LEAST, shown_groups
+from scoring.visit_bench.matches import Verdict, Winner
 from scoring.visit_bench.sealed import (
     SEALED_ITEMS,
     OpenedReport,
+    SealedAnswer,
     SealedCount,
     SealedItem,
     SealedReport,
@@ -68,6 +71,40 @@ def test_ties_and_unscored_make_no_group_large():
     small = count("small", won=5, lost=5, tied=30, unscored=30)
     large = count("large", won=30, lost=30)
     assert shown_groups([small, large], DECIDED) == []
+
+
+def judged(results: Mapping[str, Sequence[Winner | None]]) -> SealedReport:
+    """A report after the judging of these results by family, of the model `z` beside the reference."""
+    items = {}
+    answers = []
+    outcomes = []
+    for family, winners in results.items():
+        for number, winner in enumerate(winners):
+            key = f"{family}-{number}"
+            captions = (Secret("a caption"),)
+            items[key] = SealedItem(key, family, "What?", ("a.png",), captions, Secret("it"))
+            answers.append(SealedAnswer(key, family, "an answer"))
+            outcomes += [Verdict(winner, replies=("so",))] * 2
+    closed = report(count("% won", 0), title="z", answers=tuple(answers))
+    kept = {field.name: getattr(closed, field.name) for field in fields(SealedReport)}
+    return SEALED_ITEMS.with_outcomes(OpenedReport(**kept, items=items), outcomes)
+
+
+@pytest.mark.parametrize(
+    ("small", "shown"),
+    [
+        (["tie"], []),
+        (["tie"] * 5, []),
+        ([None], []),
+        (["a"], []),
+        ([], ["Color"]),
+        (["tie", *["b"] * 20], ["Color", "Counting"]),
+    ],
+)
+def test_a_family_is_not_told_either_by_results_that_are_in_no_share(small, shown):
+    """Else the total's number of results, beside that of the only family shown, would say that all others tied."""
+    told = judged({"Color": ["a", "b"] * 15, "Counting": small})
+    assert [group.name for group in told.groups] == shown
 
 
 def test_a_report_says_shares_with_intervals_and_what_it_leaves_out():

@@ -4,6 +4,7 @@ import csv
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import httpx
 import pytest
@@ -19,6 +20,7 @@ from scoring.people.errors import ERROR_KINDS
 from scoring.people.marking import Marking
 from scoring.people.marks import mark_results
 from scoring.people.store import MarkEntry
+from scoring.web.marking_task import MarkingTask
 from scoring.web.people_view import marks_line
 from tests.support.blindness import told
 from tests.support.marked_reports import MarkedReport
@@ -314,6 +316,27 @@ def test_whoever_has_one_report_s_link_does_not_learn_of_others(app):
     address = f"{server.address}/report/{link}/people"
     assert "Another of mine" in httpx.get(address, cookies={COOKIE: cookie_of_owner(server)}).text
     assert "Another of mine" not in httpx.get(address).text
+
+
+def test_who_has_nothing_left_waits_for_what_others_may_still_dispute(database, monkeypatch):
+    monkeypatch.setattr("scoring.people.plan.SHARED_PART", 1.0)
+    monkeypatch.setattr("scoring.people.plan.REPEATED_PART", 0.0)
+    marked = MarkedReport.on(database, open_report({}, answers=2))
+    pictures: Any = None  # of which matching shows none
+    task = MarkingTask("readings", marked.marking, pictures)
+    first, second, third = (
+        marked.seat(person, "readings") for person in ("owner", "helper-1", "helper-2")
+    )
+    marked.mark(first, "A", 2)
+    marked.mark(second, "A")
+    assert task.piece(second, None) is not None
+    assert task.piece(third, None) is None and task.waits(third)
+    assert not task.waits(second)
+    marked.mark(second, "B")
+    assert task.piece(third, None) is not None, "a third decides"
+    marked.mark(third, "B")
+    for seat in (first, second, third):
+        assert task.piece(seat, None) is None and not task.waits(seat)
 
 
 @pytest.mark.parametrize(

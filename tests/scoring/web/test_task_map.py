@@ -115,7 +115,7 @@ def test_other_cuts_linkages_and_models_by_the_address(get):
 def test_few_models_make_no_map_and_four_no_tau(get):
     page = get("/task-map", paper="0", here="MMT-Bench VAL, strict")
     assert (
-        "A map needs three tasks" in page.text
+        "A map needs ten models. Here: 5." in page.text
         and "5 published reports (MMT-Bench VAL, strict)" in page.text
     )
     assert HOSTILE not in page.text and SECRET not in page.text
