@@ -29,7 +29,7 @@ from arena.battles.vote_table import FORGOTTEN
 from arena.battles.voters import ADOPTION, LOGIN, PERSON, selves
 from arena.budget import BUDGET, HOLD
 from arena.database import Database, bump_counter, now
-from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG
+from arena.fraud.flags import VOTER_FLAG
 from arena.live.credits import Credits
 from arena.live.images import OWN_IMAGE, OwnImages
 from arena.seats.links import account_arrival
@@ -49,7 +49,6 @@ HANDED_OVER = (
     ADOPTION.c.person,
     VOTER_NETWORK.c.voter_id,
     VOTER_FLAG.c.voter_id,
-    COUNTED_FLAG.c.voter_id,
     DRAFT_EVENT.c.voter_id,
 )
 """Columns with a voter in rows that stay: votes, what boards need to count them, and drafts of items."""
