@@ -28,7 +28,7 @@ from arena.battles.tables import BATTLE, HELD, SEAT, TURN, VOTER, VOTER_NETWORK
 from arena.battles.vote_table import FORGOTTEN
 from arena.battles.voters import ADOPTION, LOGIN, PERSON, selves
 from arena.budget import BUDGET, HOLD
-from arena.database import Database, bump_counter, now
+from arena.database import Database, bump_counter, now, take_turn
 from arena.fraud.flags import VOTER_FLAG
 from arena.live.credits import Credits
 from arena.live.images import OWN_IMAGE, OwnImages
@@ -149,6 +149,7 @@ class Erasure:
             for cookie in cookies:
                 delete_uploads(self._uploads, cookie)
         with self._database.write() as connection:
+            take_turn(connection, VOTER_FLAG)  # first, as a review does
             for own_voter in own_voters:
                 _forget_voter(connection, own_voter)
             bump_counter(connection, FORGOTTEN)

@@ -37,7 +37,7 @@ from sqlalchemy import (
 )
 
 from arena.battles.tables import CONFIRMATIONS, SEAT, VOTER, VOTER_NETWORK
-from arena.battles.vote_table import LIVE_ITEM, VoteTable, rows_of, values
+from arena.battles.vote_table import FORGOTTEN, LIVE_ITEM, VoteTable, rows_of, values
 from arena.battles.voters import PERSON
 from arena.database import METADATA, Database, Moment, bump_counter, counter, now, take_turn
 from arena.fraud.cohorts import Cohort
@@ -83,6 +83,8 @@ FLAGS_VERSION = "flags"
 """The counter that is bumped when flags are raised or lifted, so that boards notice."""
 GROWTH = 0.01
 """The share that the votes must grow by before all are reviewed again."""
+_MOST_REVIEWS = 3
+"""The most reviews in a look, each after one that came too late."""
 _WEAK_WEIGHT = 1
 _EXCLUDING_WEIGHT = 2
 """The weight of reasons that excludes a voter: one that is not weak, or two that are."""
@@ -253,20 +255,30 @@ class FlagService:
         """Reviews all votes that count if they have grown by GROWTH since the last review, or if a platform's list
         changed which of them count; raises and lifts flags.
 
-        Takes seconds at a hundred thousand votes, so never call it in a request. Raises DatabaseError.
+        Takes seconds at a hundred thousand votes, so never call it in a request. Reviews once more if meanwhile voters
+        were erased, or another review stored its flags. Raises DatabaseError.
         """
+        for _ in range(_MOST_REVIEWS):
+            if self._look_once():
+                return
+
+    def _look_once(self) -> bool:
+        """Reviews all votes if that is due; returns False if its flags came too late to be stored."""
+        with self._database.read() as connection:
+            versions = _versions(connection)  # before the votes, so that these are no older
         votes = self._votes.read().votes
         with self._database.read() as connection:
             confirmations = counter(connection, CONFIRMATIONS)
             counted = rows_of(votes, counted_voters(connection, self._counted).mask(votes))
             if confirmations == self._confirmations and not self._has_grown(len(counted)):
-                return
+                return True
             flags = frozenset(self._find_flags(connection, counted))
             stored_flags = self._stored_flags(connection)
-        if flags != stored_flags.keys():
-            self._store(flags)
+        if flags != stored_flags.keys() and not self._store(flags, versions):
+            return False
         self._reviewed_votes = len(counted)
         self._confirmations = confirmations
+        return True
 
     def _has_grown(self, votes: int) -> bool:
         """Returns whether there are enough new votes for a review; also if some no longer count."""
@@ -344,10 +356,15 @@ class FlagService:
             words[answer] = number
             self._words = words
 
-    def _store(self, flags: frozenset[Flag]) -> None:
-        """Raises new flags and lifts old ones; a flag with another strength keeps its time."""
+    def _store(self, flags: frozenset[Flag], versions: tuple[int, int]) -> bool:
+        """Raises new flags and lifts old ones; a flag with another strength keeps its time.
+
+        Returns False, and stores nothing, if flags or voters have other `versions` by now.
+        """
         with self._database.write() as connection:
             take_turn(connection, VOTER_FLAG)
+            if _versions(connection) != versions:
+                return False
             stored_flags = self._stored_flags(connection)
             raised_at = {
                 flag._replace(strength=0): row.raised_at for flag, row in stored_flags.items()
@@ -372,6 +389,7 @@ class FlagService:
             if rows:
                 connection.execute(insert(VOTER_FLAG), rows)
             bump_counter(connection, FLAGS_VERSION)
+            return True
 
     def _stored_flags(self, connection: Connection) -> dict[Flag, Row]:
         """Returns the stored flags of this review with their rows."""
@@ -387,6 +405,11 @@ class FlagService:
             ): row
             for row in rows
         }
+
+
+def _versions(connection: Connection) -> tuple[int, int]:
+    """Returns the versions of the stored flags, and of the voters: some may be erased."""
+    return counter(connection, FLAGS_VERSION), counter(connection, FORGOTTEN)
 
 
 def _cohorts(connection: Connection) -> list[Cohort]:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import unescape
 
 import numpy as np
@@ -10,13 +10,15 @@ import pytest
 from sqlalchemy import delete, func, select, update
 
 from arena.__main__ import main
+from arena.admin.erasure import Erasure
 from arena.admin.public_export import write_export
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore, Draw
 from arena.battles.tables import BATTLE, HAS_CHOICE, SEAT
 from arena.battles.vote_table import VoteTable
 from arena.database import Database, counter
-from arena.fraud.detectors import CHECKS, FAILED_CHECKS, Suspicion
+from arena.fraud import flags as flags_module
+from arena.fraud.detectors import CHECKS, FAILED_CHECKS, Flag, Suspicion
 from arena.fraud.flags import (
     COUNTED_REVIEW,
     FLAGS_VERSION,
@@ -25,11 +27,13 @@ from arena.fraud.flags import (
     FlagService,
     raised_flags,
 )
+from arena.fraud.review import review
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, BoardKey
 from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import EVERYONE, Leaderboard
+from arena.live.images import OwnImages
 from arena.live.store import LiveStore, Opening, TurnAnswers
 from arena.seats.seats import SeatStore
 from arena.settings import CountSettings
@@ -255,6 +259,58 @@ def test_what_a_voter_is_flagged_for_is_measured_on_each_board_by_itself(bank):
             live.vote(voter, battle.token, "b" if number % 2 else "a", "terms")
     FlagService(bank, EVERYONE, VoteTable(bank)).look()
     assert flags(bank) == {}
+
+
+@pytest.fixture
+def during_review(monkeypatch) -> Callable[[Callable[[], object]], None]:
+    """Return a function that lets something happen while the next review is computed."""
+
+    def let_happen(act: Callable[[], object]) -> None:
+        acts = [act]
+
+        def reviewed(*about) -> tuple[Flag, ...]:
+            found = review(*about)
+            if acts:
+                acts.pop()()
+            return found
+
+        monkeypatch.setattr(flags_module, "review", reviewed)
+
+    return let_happen
+
+
+def test_a_flag_stays_with_the_votes_of_a_voter_who_is_erased_during_a_review(
+    bank, during_review, tmp_path
+):
+    clear(bank)
+    voters = Voters(bank)
+    erased = voters.always_left("rigger")
+    flag_service = FlagService(bank, EVERYONE, VoteTable(bank))
+    flag_service.look()
+    assert flags(bank).keys() == {erased}
+    voters.always_left("another")
+    erasure = Erasure(bank, OwnImages(bank, tmp_path))
+    during_review(lambda: erasure.forget(erased, "ada"))
+    flag_service.look()
+    with bank.read() as connection:
+        in_order = select(BATTLE.c.voter_id).where(HAS_CHOICE).order_by(BATTLE.c.id)
+        first, second = dict.fromkeys(connection.scalars(in_order).all()[220:])
+    assert first != erased and flags(bank).keys() == {first, second}
+
+
+def test_of_two_reviews_at_once_the_one_of_more_votes_stays(bank, during_review):
+    clear(bank)
+    voters = Voters(bank)
+    first = voters.always_left("rigger")
+    later = []
+
+    def review_elsewhere() -> None:
+        later.append(voters.always_left("another"))
+        FlagService(bank, EVERYONE, VoteTable(bank)).look()
+
+    during_review(review_elsewhere)
+    FlagService(bank, EVERYONE, VoteTable(bank)).look()
+    assert flags(bank).keys() == {first, *later}
 
 
 # On the boards
