@@ -82,10 +82,14 @@ def _votes_needed(board: Board) -> str:
 def voters_caveat(board: Board) -> str:
     """Returns words for intervals that are for these voters only; "" if they include new voters, or are by judges."""
     statistics = board.statistics
-    is_judged = board.import_summary is not None and board.import_summary.judge
-    if statistics is None or statistics.for_new_voters or is_judged:
+    if statistics is None or statistics.for_new_voters or is_by_judge(board):
         return ""
     return t("headline.only")
+
+
+def is_by_judge(board: Board) -> bool:
+    """Returns whether a judge model cast a board's votes."""
+    return board.import_summary is not None and board.import_summary.judge
 
 
 def main_group(board: Board) -> Sequence[Standing]:

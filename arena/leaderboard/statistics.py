@@ -155,6 +155,8 @@ class FamilyRatings:
     low: Floats
     high: Floats
     votes: Codes
+    for_new_voters: bool
+    """Whether the intervals are for new voters like these; otherwise they are for these voters only."""
 
 
 def compute_statistics(
@@ -332,6 +334,7 @@ def _family(votes: Votes, family: int) -> FamilyRatings:
         low=ratings - reach,
         high=ratings + reach,
         votes=played,
+        for_new_voters=bounds.for_new_voters,
     )
 
 

@@ -738,6 +738,32 @@ def test_ratings_by_family_are_those_of_its_board(poll, kept):
     assert kept.family_ratings(board) is not found and kept.family_ratings(poll.board()) == {}
 
 
+@pytest.mark.parametrize("has_others", [True, False])
+def test_a_category_that_one_person_judged_has_no_intervals_beside_others(poll, kept, has_others):
+    """Where one person cast all votes of a board, they are shown, and a note says for whom."""
+    Ingest(poll.database).add_items("test", "folder", drafts(60, ("m1", "m2"))[2:])
+    items = grouped(
+        (item.family, item.id)
+        for item in ItemBank(poll.database).bank().items.values()
+        if not item.multi
+    )
+    both = wins_and_losses("m1", "m2", 12, 8)
+    by_one = [
+        vote._replace(item=item, voter=1)
+        for vote, item in zip(both, items["Color"][-20:], strict=False)
+    ]
+    by_many = [vote._replace(item=items["Counting"][0]) for vote in both] if has_others else []
+    plant(poll.database, by_one + by_many)
+    drawn = PLOTS["Categories"](kept.board(SINGLE, PATIENCE), kept)
+    cells = {family: row for family, *row in texts(drawn.table)}
+    assert [("–" in cell, f"{len(by_one)} votes)" in cell) for cell in cells["Color"]] == [
+        (not has_others, True)
+    ] * 2
+    assert ("Intervals are for these voters only." in drawn.note) is not has_others
+    if has_others:
+        assert all("–" in cell for cell in cells["Counting"])
+
+
 def test_win_rates_by_family_are_those_of_its_board(poll, kept):
     """Against the reference, for every family with a decided battle, each with its own interval."""
     Ingest(poll.database).add_items("test", "folder", drafts(6, ("m1", "m2", REFERENCE)))
