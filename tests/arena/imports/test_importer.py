@@ -489,6 +489,13 @@ def test_without_voters_board_and_rate_are_as_sure(imports, leaderboard, said):
     assert "95% intervals for these voters only" in board_chart(board).title
 
 
+def test_intervals_of_a_judges_board_are_for_this_judge(imports, leaderboard):
+    imports.add(battles(60, voter="gpt"), ImportRequest("elsewhere", judge=True))
+    board = board_of(leaderboard, "elsewhere (imported, judge)")
+    rows = list(csv.DictReader(as_csv(board_sheet(board)).splitlines()))
+    assert {row["interval_for"] for row in rows} == {"for this judge only"}
+
+
 def test_unnamed_votes_beside_named_ones_are_taken_for_one_voters(imports, leaderboard):
     """Half of a thousand votes are unnamed: board and rate allow alike for a voter with half of them."""
     said = [*battles(500, seed=1).votes(), *battles(500, seed=2, voter=None).votes()]
