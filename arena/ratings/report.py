@@ -16,6 +16,7 @@ import pandas as pd
 
 from arena.drawings import RatingRow
 from arena.formats.base import Battles, BothBad, Winner
+from arena.io.strict_json import storable
 from arena.plots import Plot, battle_count_plot, interval_plot, plots_page, win_rate_plot
 from arena.ratings.bradley_terry import (
     PRIOR,
@@ -454,7 +455,7 @@ def write_report(
     record = json.dumps(
         _record(report, battles, source), indent=2, ensure_ascii=False, allow_nan=False
     )
-    title = f"Ratings of {source.name}"
+    title = f"Ratings of {storable(source.name)}"
     sheet = board_sheet(report.rows, title)
     texts = (
         *(form(sheet) for form in _TABLES.values()),
@@ -546,7 +547,7 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
     ]
     return {
         "file": {
-            "name": source.name,
+            "name": storable(source.name),
             "sha256": hashlib.sha256(source.read_bytes()).hexdigest(),
             "format": battles.format,
             "votes": len(battles),
