@@ -426,10 +426,9 @@ def _few_notice(names: Sequence[str], fit: Strengths, bounds: Intervals) -> list
     places = np.flatnonzero(bounds.few & is_rated).tolist()
     if not places:
         return []
-    clusters = _CLUSTERS[bounds.cluster]
-    models = _name_list(names, places)
     return [
-        f"Wide intervals, because their votes cover fewer than {FEW_CLUSTERS} {clusters}: {models}"
+        f"Wide intervals, because fewer than {FEW_CLUSTERS} {_CLUSTERS[bounds.cluster]} lean to a side, "
+        f"or one outweighs the rest: {_name_list(names, places)}"
     ]
 
 
