@@ -306,6 +306,21 @@ def test_orders_are_looked_at_every_fifty_votes(arena):
     kept.close()
 
 
+def test_orders_are_looked_at_again_when_votes_are_gone(arena):
+    table = VoteTable(arena)
+    kept = Leaderboard(arena, table, every=0)
+    assert kept.board(KEY, PATIENCE).statistics.look.votes == 360
+    with arena.write() as connection:
+        connection.execute(delete(BATTLE).where(BATTLE.c.id > 355))
+    table.check()
+    kept.board(KEY)
+    kept._executor.submit(lambda: None).result()
+    found = kept.board(KEY).statistics
+    kept.close()
+    assert found and found.look
+    assert (found.votes, found.look.votes) == (355, 355)
+
+
 @pytest.mark.locks_or_dialect
 def test_servers_that_look_at_once_store_an_order_once(arena):
     servers = [Leaderboard(arena, VoteTable(arena)) for _ in range(2)]
