@@ -467,15 +467,17 @@ class Leaderboard:
         counts = state.counts
         bank = state.version.bank if state.version else -1
         is_new = counts is not state.statistics_counts or bank != state.statistics_bank
-        if is_new and counts.votes:
-            self._flag_services[self._settings(key)].look()
-            statistics = self._new_statistics(key, before=state.statistics)
-            if statistics:
-                state.statistics = statistics
-                state.computed_at = time.monotonic()
-            state.statistics_counts = counts
-            state.statistics_bank = bank
-        self._votes.check()
+        try:
+            if is_new and counts.votes:
+                self._flag_services[self._settings(key)].look()
+                statistics = self._new_statistics(key, before=state.statistics)
+                if statistics:
+                    state.statistics = statistics
+                    state.computed_at = time.monotonic()
+                state.statistics_counts = counts
+                state.statistics_bank = bank
+        finally:
+            self._votes.check()
 
     def _new_statistics(self, key: BoardKey, before: Statistics | None) -> Statistics | None:
         """Returns a board's statistics, with the settled orders of its record; None without votes.

@@ -36,7 +36,7 @@ from arena.ratings.intervals import Bounds, intervals, ranks
 from arena.ratings.rank_sets import rank_sets
 from arena.ratings.shares import Share, wilson
 from arena.ratings.votes import encode_columns
-from arena.types import REFERENCE, Battle
+from arena.types import REFERENCE, Battle, grouped
 from tests.support.arenas import decided
 from tests.support.planting import Planted, let_pass, plant
 from tests.support.servers import drafts
@@ -945,3 +945,23 @@ def test_boards_of_many_days_take_no_whole_boards_place(bank, monkeypatch):
     again = service.board(SINGLE)
     service.close()
     assert again.statistics is not None and again.statistics is whole.statistics
+
+
+def test_a_table_that_differs_is_mended_while_statistics_fail(poll, monkeypatch):
+    table = VoteTable(poll.database)
+    kept = Leaderboard(poll.database, table, every=0)
+    plant(poll.database, wins_and_losses("m1", "m2", 3, 2))
+    kept.board(SINGLE, PATIENCE)
+    kept._executor.submit(lambda: None).result()
+
+    def refuse(*_: object) -> None:
+        raise DatabaseError("gone")
+
+    monkeypatch.setattr(leaderboard_service, "compute_statistics", refuse)
+    with poll.database.write() as connection:
+        connection.execute(delete(BATTLE).where(BATTLE.c.id == 1))
+    plant(poll.database, [Planted(1, "m1", "m2")])
+    kept.board(SINGLE, PATIENCE)
+    kept._executor.submit(lambda: None).result()
+    assert (table.checks.mended, kept.board(SINGLE).votes) == (1, 5)
+    kept.close()
