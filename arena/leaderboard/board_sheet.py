@@ -20,7 +20,7 @@ MODEL = Column(
     "model",
     "Model",
     meaning=f"Models below the line are still gathering votes: they have under {TRUSTED}, an interval wider "
-    f"than {plus_minus(WIDE, '.0f')} points, or only wins or only losses.",
+    f"than {plus_minus(WIDE, '.0f')} points, or only wins or only losses, maybe as a group against the others.",
 )
 RANK = Column(
     "rank",
