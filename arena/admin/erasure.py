@@ -164,7 +164,9 @@ def code_of(cookie_hash: str) -> str:
 
 def _forget_voter(connection: Connection, voter: int) -> None:
     """Forgets one voter, and hands the rows that stay over to a new one."""
-    connection.execute(select(VOTER.c.id).where(VOTER.c.id == voter).with_for_update())
+    since = connection.scalars(
+        select(VOTER.c.since).where(VOTER.c.id == voter).with_for_update()
+    ).one()
     battles = select(BATTLE.c.id).where(BATTLE.c.voter_id == voter)
     connection.execute(
         update(TURN)
@@ -178,7 +180,9 @@ def _forget_voter(connection: Connection, voter: int) -> None:
     _disown(connection, voter)
     for field in DROPPED:
         connection.execute(delete(field.table).where(field == voter))
-    insert_voter = insert(VOTER).values(cookie_hash=_placeholder(), since=now())
+    # The day stays, so that the votes are still tested with those of cookies from it.
+    day = since.replace(hour=0, minute=0, second=0, microsecond=0)
+    insert_voter = insert(VOTER).values(cookie_hash=_placeholder(), since=day)
     new_voter = connection.execute(insert_voter.returning(VOTER.c.id)).scalar_one()
     _end_links(connection, voter)
     for field in HANDED_OVER:
