@@ -30,7 +30,10 @@ def headline(board: Board) -> str:
     """Returns sentences with the leader and the models still gathering votes, then the clear places."""
     if not board.votes:
         excluded = board.left_out
-        is_any_excluded = excluded.flagged or excluded.of_crowd or excluded.uncounted
+        # Imported votes that don't count are summed up too.
+        is_any_excluded = (
+            excluded.flagged or excluded.of_crowd or excluded.uncounted or board.import_summary
+        )
         return t("headline.none_counts" if is_any_excluded else "headline.no_vote")
     ranked = _ranked(board)
     if board.statistics is None:

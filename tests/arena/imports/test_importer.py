@@ -41,6 +41,7 @@ from arena.items.store import ItemBank
 from arena.leaderboard.board import Board
 from arena.leaderboard.board_sheet import board_sheet
 from arena.leaderboard.chart import board_chart
+from arena.leaderboard.headline import headline
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.service import Leaderboard
@@ -320,6 +321,13 @@ def test_many_imports_leave_the_banks_board_in_the_overview(
     monkeypatch.setattr("arena.leaderboard.overview.MOST_SOURCES", 2)
     listed = {entry.source for entry in Overview(leaderboard).entries()}
     assert listed == {"test", "second (imported)"}
+
+
+def test_a_board_whose_imported_votes_are_all_left_out_says_that_none_counts(imports, leaderboard):
+    said = [Vote("m1", "m2", "both_bad", conversation="1"), Vote("m1", "m1", "a", conversation="2")]
+    imports.add(votes_of(*said), ImportRequest("elsewhere", both_bad="out"))
+    board = board_of(leaderboard, "elsewhere (imported)")
+    assert (board.votes, headline(board)) == (0, "No vote counts on this board yet.")
 
 
 @pytest.mark.locks_or_dialect
