@@ -133,11 +133,11 @@ def history_plot(days: Sequence[str], lines: Sequence[RatingLine]) -> Plot:
 
 
 class RatingCell(NamedTuple):
-    """One model's rating in one family, with its interval and number of votes."""
+    """One model's rating in one family, with its interval, if it has one, and number of votes."""
 
     rating: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     votes: int
 
 
@@ -150,9 +150,10 @@ def family_rating_plot(
         rated = cells[row][column]
         if rated is None:
             return None
-        interval = dashed(rated.low, rated.high)
-        votes = t("board.votes", count=rated.votes)
-        text = f"{rated.rating:.0f} ({interval}, {votes})"
+        about = t("board.votes", count=rated.votes)
+        if rated.low is not None and rated.high is not None:
+            about = f"{dashed(rated.low, rated.high)}, {about}"
+        text = f"{rated.rating:.0f} ({about})"
         title = f"{models[column]}, {families[row]}: {text}"
         return GridCell(
             text=f"{rated.rating:.0f}",

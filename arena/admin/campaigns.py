@@ -17,13 +17,12 @@ from arena.campaign_battles.spec import TASK, BattleSpec, battle_spec
 from arena.campaign_battles.state import CampaignStates
 from arena.campaign_battles.votes import left_out_seats, progress_rows, uncounted_seats
 from arena.database import Database, now
-from arena.fraud.flags import FlagService
 from arena.io.tables import Record, require_columns
 from arena.items.store import Bank, ItemBank, model_names
 from arena.seats.campaigns import Campaign, CampaignStore, Note
 from arena.seats.sheet import SeatWork, pay_rows, pay_sheet, seat_state
 from arena.seats.spec import CampaignError, CampaignSpec, read_spec
-from arena.settings import CountSettings, Settings
+from arena.settings import Settings
 from arena.sheets import Sheet
 from arena.templates import plural
 from arena.types import item_key
@@ -72,8 +71,7 @@ class CampaignAdmin(SeatAdmin):
     ) -> None:
         super().__init__(settings, database, CampaignStore(database, KINDS))
         self.items = items
-        self._flags = FlagService(database, CountSettings(), votes)
-        self.states = CampaignStates(database, items, self.store, self._flags)
+        self.states = CampaignStates(database, items, self.store, votes)
 
     def make(
         self, operator: str, content: bytes, tuples: Iterable[Record] | None = None
@@ -143,9 +141,9 @@ class CampaignAdmin(SeatAdmin):
         return {"sheet": self.sheet, "quality": self.quality, "votes": self.votes}
 
     def sheet(self, name: str) -> Sheet:
-        """Returns the pay sheet, after a review of all voters. Raises CampaignError."""
+        """Returns the pay sheet, after a review of the workers. Raises CampaignError."""
         campaign = self.store.get(name)
-        self._flags.look()
+        self.states.review_workers(campaign)
         seats = self.seats.all(campaign)
         with self._database.read() as connection:
             work = seat_work(connection, campaign, seats)

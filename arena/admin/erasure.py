@@ -28,8 +28,8 @@ from arena.battles.tables import BATTLE, HELD, SEAT, TURN, VOTER, VOTER_NETWORK
 from arena.battles.vote_table import FORGOTTEN
 from arena.battles.voters import ADOPTION, LOGIN, PERSON, selves
 from arena.budget import BUDGET, HOLD
-from arena.database import Database, bump_counter, now
-from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG
+from arena.database import Database, bump_counter, now, take_turn
+from arena.fraud.flags import VOTER_FLAG
 from arena.live.credits import Credits
 from arena.live.images import OWN_IMAGE, OwnImages
 from arena.seats.links import account_arrival
@@ -49,7 +49,6 @@ HANDED_OVER = (
     ADOPTION.c.person,
     VOTER_NETWORK.c.voter_id,
     VOTER_FLAG.c.voter_id,
-    COUNTED_FLAG.c.voter_id,
     DRAFT_EVENT.c.voter_id,
 )
 """Columns with a voter in rows that stay: votes, what boards need to count them, and drafts of items."""
@@ -155,6 +154,7 @@ class Erasure:
             for cookie in cookies:
                 delete_uploads(self._uploads, cookie)
         with self._database.write() as connection:
+            take_turn(connection, VOTER_FLAG)  # first, as a review does
             for own_voter in own_voters:
                 _forget_voter(connection, own_voter)
             bump_counter(connection, FORGOTTEN)
@@ -169,7 +169,9 @@ def code_of(cookie_hash: str) -> str:
 
 def _forget_voter(connection: Connection, voter: int) -> None:
     """Forgets one voter, and hands the rows that stay over to a new one."""
-    connection.execute(select(VOTER.c.id).where(VOTER.c.id == voter).with_for_update())
+    since = connection.scalars(
+        select(VOTER.c.since).where(VOTER.c.id == voter).with_for_update()
+    ).one()
     battles = select(BATTLE.c.id).where(BATTLE.c.voter_id == voter)
     connection.execute(
         update(TURN)
@@ -183,7 +185,9 @@ def _forget_voter(connection: Connection, voter: int) -> None:
     _disown(connection, voter)
     for field in DROPPED:
         connection.execute(delete(field.table).where(field == voter))
-    insert_voter = insert(VOTER).values(cookie_hash=_placeholder(), since=now())
+    # The day stays, so that the votes are still tested with those of cookies from it.
+    day = since.replace(hour=0, minute=0, second=0, microsecond=0)
+    insert_voter = insert(VOTER).values(cookie_hash=_placeholder(), since=day)
     new_voter = connection.execute(insert_voter.returning(VOTER.c.id)).scalar_one()
     _end_links(connection, voter)
     for field in HANDED_OVER:

@@ -31,7 +31,13 @@ from arena.database import Database, counter, now
 from arena.formats.base import Vote
 from arena.formats.native import STEREOSCOPE
 from arena.formats.parquet import write_columns
-from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, crowd_pairs, flagged_voters
+from arena.fraud.flags import (
+    COUNTED_REVIEW,
+    EVERYONE_REVIEW,
+    CrowdModel,
+    crowd_voters,
+    flagged_voters,
+)
 from arena.items.alike import alike_keys
 from arena.items.store import model_names
 from arena.live.exported_votes import bank_votes, exported_marks, exported_vote, live_votes
@@ -176,8 +182,8 @@ class _Flags(NamedTuple):
 
     voters: set[int]
     """Voters whose votes are all flagged."""
-    crowds: set[tuple[int, int]]
-    """Voters and models: their decided votes about the model are like a crowd's."""
+    crowds: set[tuple[int, CrowdModel]]
+    """Voters and models on boards: their decided votes about the model are like a crowd's."""
 
     def has(self, row: Row) -> bool:
         """Returns whether a row of `bank_votes` or `live_votes` is flagged."""
@@ -185,16 +191,18 @@ class _Flags(NamedTuple):
             return True
         if row.choice not in ("a", "b"):
             return False
-        pairs = {(row.voter_id, row.model_a), (row.voter_id, row.model_b)}
-        return not self.crowds.isdisjoint(pairs)
+        return any(
+            (row.voter_id, CrowdModel(row.source_id, row.multi, model)) in self.crowds
+            for model in (row.model_a, row.model_b)
+        )
 
 
 def _load_flags(connection: Connection) -> _Flags:
     flags = _Flags(voters=set(), crowds=set())
-    for table in (VOTER_FLAG, COUNTED_FLAG):
-        flags.voters.update(connection.scalars(flagged_voters(table)))
-        pairs = connection.execute(crowd_pairs(table))
-        flags.crowds.update((row.voter_id, row.model_id) for row in pairs)
+    for review_name in (EVERYONE_REVIEW, COUNTED_REVIEW):
+        flags.voters.update(connection.scalars(flagged_voters(review_name)))
+        for crowd, voters in crowd_voters(connection, review_name).items():
+            flags.crowds.update((voter, crowd) for voter in voters.tolist())
     return flags
 
 

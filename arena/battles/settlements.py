@@ -8,13 +8,13 @@ participants.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from sqlalchemy import Column, Connection, ForeignKey, Integer, Table, Text, delete, select
 
 from arena.database import METADATA, Database, DatabaseError, Moment, now
 from arena.ratings.settled import Look, Settlement, recorded
-from arena.settings import CountRule
+from arena.settings import CountSettings
 
 SETTLEMENT = Table(
     "settlement",
@@ -54,14 +54,24 @@ class BoardRecord(NamedTuple):
         ]
 
 
-def source_board_name(kind: str, multi: bool, rule: CountRule, source: str) -> str:
-    """Returns the name of a source's board in the record.
+def source_board_name(kind: str, multi: bool, counted: CountSettings, source: str) -> str:
+    """Returns the name of a source's board in the record: other voters have another record.
 
     `source` is the source's name; live sources have only a number. A code wouldn't do: imported sources are not in the
     backup, and after a wipe they get new codes.
     """
     images = "multiple" if multi else "single"
-    return f"{kind}, {images}, {rule}: {source}"
+    voters = counted.rule
+    if counted.rule != "everyone" and counted.campaigns:
+        voters = f"{counted.rule} ({', '.join(sorted(counted.campaigns))})"
+    return f"{kind}, {images}, {voters}: {source}"
+
+
+def _is_board_of(board: str, source: str) -> bool:
+    """Returns whether a name in the record is that of a board of the bank's source."""
+    # Only the source's name may have a colon: voters have none.
+    voters, _, board_source = board.partition(": ")
+    return voters.startswith("bank, ") and board_source == source
 
 
 def campaign_board_name(campaign: str) -> str:
@@ -71,11 +81,9 @@ def campaign_board_name(campaign: str) -> str:
 
 def forget_orders(connection: Connection, campaign: str, source: str) -> None:
     """Deletes the settled orders of a campaign and of every board of its source, since their votes no longer count."""
+    stored = connection.scalars(select(SETTLEMENT.c.board).distinct()).all()
     boards = [campaign_board_name(campaign)]
-    # A campaign's source is one of the bank.
-    for rule in get_args(CountRule):
-        boards.append(source_board_name("bank", False, rule, source))
-        boards.append(source_board_name("bank", True, rule, source))
+    boards += [board for board in stored if _is_board_of(board, source)]
     connection.execute(delete(SETTLEMENT).where(SETTLEMENT.c.board.in_(boards)))
 
 

@@ -19,7 +19,7 @@ from arena.campaign_battles.votes import (
     uncounted_seats,
 )
 from arena.fraud.detectors import CROWD_REASONS, WORDS_A_MINUTE, Suspicion
-from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, words_in
+from arena.fraud.flags import VOTER_FLAG, campaign_review, words_in
 from arena.items.store import ANSWER, FAMILY, ITEM, MODEL, model_names
 from arena.ratings.dawid_skene import dawid_skene
 from arena.ratings.planner import Correlations, measured_correlations
@@ -137,7 +137,7 @@ def seat_work(
     remaining = [answer for answer in answers if answer.seat not in withdrew]
     agreement = agreement_with_rest(_winners(remaining))
     by_seat = grouped((answer.seat, answer) for answer in answers)
-    flags = flags_in_words(connection)
+    flags = flags_in_words(connection, campaign)
     last = last_answers(connection, campaign)
     skipped = skipped_checks(connection, campaign)
     work = {}
@@ -188,25 +188,23 @@ def last_answers(connection: Connection, campaign: Campaign) -> dict[int, dateti
     return {seat: at for seat, at in rows}
 
 
-def flags_in_words(connection: Connection) -> dict[int, tuple[str, ...]]:
-    """Returns the reasons for the flags on each voter, on any board.
+def flags_in_words(connection: Connection, campaign: Campaign) -> dict[int, tuple[str, ...]]:
+    """Returns the reasons for the flags on each voter, from the campaign's own votes.
 
     Haste is left out, since the seat's own answers show it. Voting like a crowd is left out, since such a voter may be
     honest, and is paid.
     """
     unlisted = [reason.name for reason in sorted({Suspicion.HASTY, *CROWD_REASONS})]
     reasons: dict[int, list[str]] = defaultdict(list)
-    for flags in (VOTER_FLAG, COUNTED_FLAG):
-        query = select(flags.c.voter_id, flags.c.reason, MODEL.c.display).outerjoin(MODEL)
-        query = query.where(flags.c.reason.not_in(unlisted)).order_by(
-            flags.c.voter_id, flags.c.reason
-        )
-        for voter, reason, model in connection.execute(query):
-            words = str(Suspicion[reason])
-            if model:
-                words = f"{words}: {model}"
-            if words not in reasons[voter]:
-                reasons[voter].append(words)
+    query = select(VOTER_FLAG.c.voter_id, VOTER_FLAG.c.reason, MODEL.c.display).outerjoin(MODEL)
+    query = query.where(
+        VOTER_FLAG.c.review == campaign_review(campaign.name),
+        VOTER_FLAG.c.reason.not_in(unlisted),
+    )
+    by_voter = query.order_by(VOTER_FLAG.c.voter_id, VOTER_FLAG.c.reason)
+    for voter, reason, model in connection.execute(by_voter):
+        words = str(Suspicion[reason])
+        reasons[voter].append(f"{words}: {model}" if model else words)
     return {voter: tuple(words) for voter, words in reasons.items()}
 
 

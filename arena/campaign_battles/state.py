@@ -17,11 +17,12 @@ import numpy as np
 from arena.battles.choices import publish_votes
 from arena.battles.settlements import campaign_board_name, extend_record, read_record
 from arena.battles.tables import CONFIRMATIONS
+from arena.battles.vote_table import VoteTable
 from arena.campaign_battles.layout import Layout, layout_of
 from arena.campaign_battles.spec import BattleSpec, battle_spec
 from arena.campaign_battles.votes import CollectedVotes, collect_votes, counted_votes
 from arena.database import Database, counter
-from arena.fraud.flags import FlagService
+from arena.fraud.flags import FlagService, campaign_review
 from arena.items.store import ItemBank, model_names
 from arena.ratings.assignment import Served, pair_gains
 from arena.ratings.bradley_terry import Strengths, bradley_terry, win_matrix
@@ -29,6 +30,7 @@ from arena.ratings.intervals import Intervals, intervals
 from arena.ratings.settled import ALPHA, LOOK_EVERY, Order, look, neighbouring_orders
 from arena.ratings.votes import Floats, Votes
 from arena.seats.campaigns import Campaign, CampaignStore
+from arena.settings import CountSettings
 
 EVERY_SECONDS = 1.0
 """The least age of a state before it is read again."""
@@ -106,9 +108,9 @@ class CampaignState:
 
 
 class CampaignStates:
-    """The states of one server's campaigns; with `flags`, voters are reviewed at every look.
+    """The states of one server's campaigns; with `votes`, a campaign's workers are reviewed at every look.
 
-    A board reviews voters when it is opened, but the boards of a source are closed while its campaign runs.
+    Only the votes of its own confirmed workers count in that review, so that others can get none of them flagged.
     """
 
     def __init__(
@@ -116,12 +118,13 @@ class CampaignStates:
         database: Database,
         items: ItemBank,
         campaigns: CampaignStore,
-        flags: FlagService | None = None,
+        votes: VoteTable | None = None,
     ) -> None:
         self._database = database
         self._items = items
         self._campaigns = campaigns
-        self._flags = flags
+        self._votes = votes
+        self._flags: dict[int, FlagService] = {}
         self._states: dict[int, CampaignState] = {}
         self._readings: dict[int, Future] = {}
         self._lock = Lock()
@@ -147,6 +150,18 @@ class CampaignStates:
         self._thread.submit(self._read, campaign).result()
         return self._states[campaign.id]
 
+    def review_workers(self, campaign: Campaign) -> None:
+        """Raises and lifts flags on a campaign's workers, if its votes have changed enough; without `votes`, none."""
+        if self._votes is None:
+            return
+        if campaign.id not in self._flags:
+            counted = CountSettings("campaign", (campaign.name,))
+            review_name = campaign_review(campaign.name)
+            self._flags[campaign.id] = FlagService(
+                self._database, counted, self._votes, review_name
+            )
+        self._flags[campaign.id].look()
+
     def _start_reading(self, campaign: Campaign) -> Future:
         """Starts to read a campaign's state in the background, unless it is being read."""
         with self._lock:
@@ -171,8 +186,7 @@ class CampaignStates:
             confirmations = counter(connection, CONFIRMATIONS)
         last_look = before.last_look if before else None
         if _is_look_due(int(collected.counted.sum()), confirmations, before):
-            if self._flags:
-                self._flags.look()
+            self.review_workers(campaign)
             # Once more, without the voters who were flagged just now.
             with self._database.read() as connection:
                 collected = collect_votes(connection, campaign, layout)

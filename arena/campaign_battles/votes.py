@@ -18,7 +18,7 @@ from arena.battles.tables import BATTLE, HAS_CHOICE, IS_FINAL, IS_SKIPPED, SEAT
 from arena.battles.voters import selves
 from arena.campaign_battles.layout import Layout
 from arena.database import now
-from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters
+from arena.fraud.flags import campaign_review, flagged_voters
 from arena.items.alike import alike_items
 from arena.items.store import MODEL
 from arena.ratings.votes import Codes, Votes, integer_array
@@ -90,15 +90,14 @@ def progress_rows(connection: Connection, campaign: Campaign) -> Sequence[Row]:
 
 def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]:
     """Returns the seats that failed their checks, withdrew consent, were rejected or not confirmed in time, and
-    those of flagged workers.
+    those of workers whom the campaign's own votes have flagged.
     """
     failed = frozenset(
         row.seat_id
         for row in progress_rows(connection, campaign)
         if row.failed >= campaign.spec.checks.fail
     )
-    has_voter_flag = SEAT.c.voter_id.in_(flagged_voters(VOTER_FLAG))
-    has_counted_flag = SEAT.c.voter_id.in_(flagged_voters(COUNTED_FLAG))
+    is_flagged = SEAT.c.voter_id.in_(flagged_voters(campaign_review(campaign.name)))
     withdrawn = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
     has_withdrawn = SEAT_ENTRY.c.seat_id.in_(withdrawn)
     is_rejected = SEAT.c.confirmation == "rejected"
@@ -108,7 +107,7 @@ def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]
     seats = select(SEAT_ENTRY.c.seat_id).join(SEAT)
     seats = seats.where(
         SEAT_ENTRY.c.campaign_id == campaign.id,
-        has_voter_flag | has_counted_flag | has_withdrawn | is_rejected | is_late,
+        is_flagged | has_withdrawn | is_rejected | is_late,
     )
     return failed | frozenset(connection.scalars(seats))
 

@@ -64,6 +64,10 @@ def plan(
             raise VotesError(
                 f"{votes.name} has no votes to plan with. Choose another file, or leave out --votes."
             )
+        if report.votes.items is None:
+            raise VotesError(
+                f"{votes.name} doesn't say which items its votes are about. Choose another file, or leave out --votes."
+            )
         correlations = planner.measured_correlations(report.votes)
         spread = float(np.std(report.fit.strengths)) * ELO.points
     given = {

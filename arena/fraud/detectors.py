@@ -124,6 +124,10 @@ class Flag(NamedTuple):
     """For evidence, the decimal logarithm of the largest e-value, for groups of the likelihood ratio. For one side,
     standard errors from half. For other habits, a share.
     """
+    source: int | None = None
+    """The source of the board on which the model is; a review, whose codes are of models on boards, leaves it out."""
+    multi: bool | None = None
+    """Whether that board has several images."""
 
 
 def evidence(

@@ -1,11 +1,12 @@
 """Flags: the table of flagged voters, and the review of all votes that raises and lifts flags.
 
-A flag changes no vote: votes of flagged voters stay stored, and boards are shown with and without them. One review
-covers all votes of this arena, each model of each board separately, and runs outside requests.
+A flag changes no vote: votes of flagged voters stay stored, and boards are shown with and without them. A review covers
+all votes that count for everyone's board, for the counted one or in a campaign, each model of each board separately. It
+runs outside requests.
 """
 
 import itertools
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -15,14 +16,18 @@ import numpy.typing as npt
 import pandas as pd
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     ColumnElement,
     Connection,
     Float,
     ForeignKey,
+    Integer,
+    Row,
     Select,
     Table,
     Text,
+    bindparam,
     case,
     delete,
     func,
@@ -32,7 +37,7 @@ from sqlalchemy import (
 )
 
 from arena.battles.tables import CONFIRMATIONS, SEAT, VOTER, VOTER_NETWORK
-from arena.battles.vote_table import LIVE_ITEM, VoteTable, rows_of, values
+from arena.battles.vote_table import FORGOTTEN, LIVE_ITEM, VoteTable, rows_of, values
 from arena.battles.voters import PERSON
 from arena.database import METADATA, Database, Moment, bump_counter, counter, now, take_turn
 from arena.fraud.cohorts import Cohort
@@ -51,35 +56,38 @@ from arena.fraud.review import review
 from arena.items.store import ANSWER, MODEL, SOURCE
 from arena.ratings.votes import Codes, integer_array
 from arena.settings import CountSettings
-from arena.types import UNRELATED
+from arena.types import UNRELATED, grouped
 
-
-def flag_table(name: str) -> Table:
-    """Returns a table of flags; `reason`: the name of a `Suspicion`; `model_id`: the model it is about, if any."""
-    return Table(
-        name,
-        METADATA,
-        Column("voter_id", ForeignKey("voter.id"), primary_key=True),
-        Column("reason", Text, primary_key=True),
-        Column("model_id", ForeignKey("model.id")),
-        Column("strength", Float, nullable=False),
-        Column("raised_at", Moment, nullable=False),
-    )
-
-
-VOTER_FLAG = flag_table("voter_flag")
-"""Flags on everyone's board."""
-COUNTED_FLAG = flag_table("counted_flag")
-"""Flags on the counted board, from its own votes, so that a crowd of guests cannot get eligible voters flagged."""
+VOTER_FLAG = Table(
+    "voter_flag",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("review", Text, nullable=False),
+    Column("voter_id", ForeignKey("voter.id"), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("model_id", ForeignKey("model.id")),
+    Column("source", Integer),
+    Column("multi", Boolean),
+    Column("strength", Float, nullable=False),
+    Column("raised_at", Moment, nullable=False),
+)
+"""Flags by the review that raised them, each from its own votes, so that a crowd of guests cannot get eligible voters
+flagged. `reason`: the name of a `Suspicion`; `model_id`, `source` and `multi`: the model and the board it is about, if
+any. A voter in several crowds has a flag for each.
+"""
+EVERYONE_REVIEW = "everyone"
+"""The review of everyone's board."""
+COUNTED_REVIEW = "counted"
+"""The review of the counted board."""
 FLAGS_VERSION = "flags"
 """The counter that is bumped when flags are raised or lifted, so that boards notice."""
 GROWTH = 0.01
 """The share that the votes must grow by before all are reviewed again."""
+_MOST_REVIEWS = 3
+"""The most reviews in a look, each after one that came too late."""
 _WEAK_WEIGHT = 1
 _EXCLUDING_WEIGHT = 2
 """The weight of reasons that excludes a voter: one that is not weak, or two that are."""
-_MODEL_LIMIT = 2**20
-"""More than any model's id: the base of the codes in `VoterMarks.crowd_pairs`."""
 
 
 @dataclass(frozen=True)
@@ -103,29 +111,49 @@ def words_in(text: ColumnElement[str]) -> ColumnElement[int]:
     return func.length(text) - func.length(func.replace(text, " ", "")) + 1
 
 
-def flags_of(counted: CountSettings) -> Table:
-    """Returns the table of flags on the board of a rule."""
-    return VOTER_FLAG if counted.rule == "everyone" else COUNTED_FLAG
+def campaign_review(campaign: str) -> str:
+    """Returns the review of a campaign's workers, by its name."""
+    return f"campaign {campaign}"
 
 
-def flagged_voters(flags: Table) -> Select:
-    """Returns a SELECT of the voters that the default board of these flags excludes."""
-    is_weak = flags.c.reason.in_(_names(WEAK_REASONS))
-    is_of_crowd = flags.c.reason.in_(_names(CROWD_REASONS))
-    weight = func.sum(case((is_weak, _WEAK_WEIGHT), (is_of_crowd, 0), else_=_EXCLUDING_WEIGHT))
-    by_voter = select(flags.c.voter_id).group_by(flags.c.voter_id)
-    return by_voter.having(weight >= _EXCLUDING_WEIGHT)
+def review_of(counted: CountSettings) -> str:
+    """Returns the review of the board of a rule."""
+    return EVERYONE_REVIEW if counted.rule == "everyone" else COUNTED_REVIEW
 
 
-def crowd_pairs(flags: Table) -> Select:
-    """Returns a SELECT of (voter, model) pairs: the default board excludes the voter's votes about the model."""
-    is_of_crowd = flags.c.reason.in_(_names(CROWD_REASONS))
-    return select(flags.c.voter_id, flags.c.model_id).where(is_of_crowd)
+def flagged_voters(review_name: str) -> Select:
+    """Returns a SELECT of the voters whose votes are all left out by a review."""
+    is_weak = VOTER_FLAG.c.reason.in_(_names(WEAK_REASONS))
+    weight = func.sum(case((is_weak, _WEAK_WEIGHT), (_IS_OF_CROWD, 0), else_=_EXCLUDING_WEIGHT))
+    by_voter = select(VOTER_FLAG.c.voter_id).where(VOTER_FLAG.c.review == review_name)
+    return by_voter.group_by(VOTER_FLAG.c.voter_id).having(weight >= _EXCLUDING_WEIGHT)
+
+
+class CrowdModel(NamedTuple):
+    """A model on a board with voters who choose for or against it like a crowd."""
+
+    source: int
+    multi: bool
+    model: int
+
+
+def crowd_voters(connection: Connection, review_name: str) -> dict[CrowdModel, Codes]:
+    """Returns the voters whose votes about a model, on one board, are left out by a review."""
+    query = select(VOTER_FLAG).where(VOTER_FLAG.c.review == review_name, _IS_OF_CROWD)
+    in_order = query.order_by(VOTER_FLAG.c.source, VOTER_FLAG.c.multi, VOTER_FLAG.c.model_id)
+    voters = grouped(
+        (CrowdModel(row.source, row.multi, row.model_id), row.voter_id)
+        for row in connection.execute(in_order)
+    )
+    return {crowd: np.array(members, np.int64) for crowd, members in voters.items()}
 
 
 def _names(reasons: Collection[Suspicion]) -> list[str]:
     """Returns reasons as they are stored, in a stable order."""
     return [reason.name for reason in sorted(reasons)]
+
+
+_IS_OF_CROWD = VOTER_FLAG.c.reason.in_(_names(CROWD_REASONS))
 
 
 class CrowdVotes(NamedTuple):
@@ -146,8 +174,8 @@ class VoterMarks:
     counted: CountedVoters
     is_flagged: npt.NDArray[np.bool_]
     """Whether each voter is flagged, by the voter's id; the last place is for unknown voters."""
-    crowd_pairs: npt.NDArray[np.int64]
-    """The voters and models with votes like a crowd's, coded as voter * _MODEL_LIMIT + model."""
+    crowds: Mapping[CrowdModel, Codes]
+    """The voters with votes like a crowd's, by what these votes are about."""
 
     def counted_mask(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
         """Returns the mask of the votes that count."""
@@ -160,38 +188,39 @@ class VoterMarks:
     def crowd_votes(self, votes: pd.DataFrame) -> CrowdVotes:
         """Returns the votes that look like a crowd's, except those of flagged voters and ties, which help no model."""
         crowd_models = np.zeros(len(votes), np.int64)
-        if len(self.crowd_pairs):
-            voter = values(votes, "voter")
-            crowd_voters = self.crowd_pairs // _MODEL_LIMIT
-            is_left_out = values(votes, "tied") | self.flagged_mask(votes)
-            places = np.flatnonzero(np.isin(voter, crowd_voters) & ~is_left_out)
-            for side in ("winner", "loser"):  # where both are a crowd's, the loser is noted
-                model = values(votes, side)[places].astype(np.int64)
-                pair = voter[places] * _MODEL_LIMIT + model
-                is_like_crowd = np.isin(pair, self.crowd_pairs)
-                crowd_models[places[is_like_crowd]] = model[is_like_crowd]
+        for crowd, voters in self.crowds.items():
+            is_about = (values(votes, "winner") == crowd.model) | (
+                values(votes, "loser") == crowd.model
+            )
+            is_about &= values(votes, "source") == crowd.source
+            is_about &= values(votes, "multi") == crowd.multi
+            is_about &= ~values(votes, "tied")
+            places = np.flatnonzero(is_about)
+            places = places[np.isin(values(votes, "voter")[places], voters)]
+            crowd_models[places] = crowd.model
+        crowd_models[self.flagged_mask(votes)] = 0
         return CrowdVotes(crowd_models > 0, crowd_models)
 
 
 def voter_marks(connection: Connection, counted: CountSettings) -> VoterMarks:
     """Returns the marks of all voters by a rule."""
-    flags = flags_of(counted)
-    flagged = list(connection.scalars(flagged_voters(flags)))
+    review_name = review_of(counted)
+    flagged = list(connection.scalars(flagged_voters(review_name)))
     is_flagged = np.zeros(max(flagged, default=0) + 2, bool)
     is_flagged[flagged] = True
-    pairs = integer_array(connection.execute(crowd_pairs(flags)), 2)
     return VoterMarks(
         counted=counted_voters(connection, counted),
         is_flagged=is_flagged,
-        crowd_pairs=pairs[:, 0] * _MODEL_LIMIT + pairs[:, 1],
+        crowds=crowd_voters(connection, review_name),
     )
 
 
 def raised_flags(connection: Connection, counted: CountSettings) -> tuple[FlagRow, ...]:
     """Returns the flags on the voters of a board, by voter."""
-    table = flags_of(counted)
-    left_out = set(connection.scalars(flagged_voters(table)))
-    flags = select(table, MODEL.c.display).outerjoin(MODEL)
+    review_name = review_of(counted)
+    left_out = set(connection.scalars(flagged_voters(review_name)))
+    flags = select(VOTER_FLAG, MODEL.c.display).outerjoin(MODEL)
+    flags = flags.where(VOTER_FLAG.c.review == review_name)
     return tuple(
         FlagRow(
             voter=row.voter_id,
@@ -201,51 +230,63 @@ def raised_flags(connection: Connection, counted: CountSettings) -> tuple[FlagRo
             raised_at=row.raised_at,
             left_out=row.voter_id in left_out,
         )
-        for row in connection.execute(flags.order_by(table.c.voter_id, table.c.reason))
+        for row in connection.execute(flags.order_by(VOTER_FLAG.c.voter_id, VOTER_FLAG.c.reason))
     )
 
 
 class FlagService:
-    """The flags on one database's eligible voters."""
+    """The flags on one database's eligible voters, by the review of this name; by default that of their board."""
 
-    def __init__(self, database: Database, counted: CountSettings, votes: VoteTable) -> None:
+    def __init__(
+        self, database: Database, counted: CountSettings, votes: VoteTable, review_name: str = ""
+    ) -> None:
         self._database = database
         self._counted = counted
         self._votes = votes
-        self._flags = flags_of(counted)
+        self._review = review_name or review_of(counted)
         self._reviewed_votes = -1
-        """The number of votes at the last review; -1: there was none."""
+        """The number of votes that counted at the last review; -1: there was none."""
         self._confirmations = -1
         """The counter of changes by platforms' lists, at the last review."""
         self._words: Codes = np.zeros(0, np.int64)
         """The number of words of each answer, by its id."""
 
     def look(self) -> None:
-        """Reviews all votes if they have grown by GROWTH since the last review, or if a platform's list changed which
-        of them count; raises and lifts flags.
+        """Reviews all votes that count if they have grown by GROWTH since the last review, or if a platform's list
+        changed which of them count; raises and lifts flags.
 
-        Takes seconds at a hundred thousand votes, so never call it in a request. Raises DatabaseError.
+        Takes seconds at a hundred thousand votes, so never call it in a request. Reviews once more if meanwhile voters
+        were erased, or another review stored its flags. Raises DatabaseError.
         """
+        for _ in range(_MOST_REVIEWS):
+            if self._look_once():
+                return
+
+    def _look_once(self) -> bool:
+        """Reviews all votes if that is due; returns False if its flags came too late to be stored."""
+        with self._database.read() as connection:
+            versions = _versions(connection)  # before the votes, so that these are no older
         votes = self._votes.read().votes
         with self._database.read() as connection:
             confirmations = counter(connection, CONFIRMATIONS)
-            if confirmations == self._confirmations and not self._has_grown(len(votes)):
-                return
-            flags = frozenset(self._find_flags(connection, votes))
-            stored_flags = frozenset(self._stored_flags(connection))
-        if flags != stored_flags:
-            self._store(flags)
-        self._reviewed_votes = len(votes)
+            counted = rows_of(votes, counted_voters(connection, self._counted).mask(votes))
+            if confirmations == self._confirmations and not self._has_grown(len(counted)):
+                return True
+            flags = frozenset(self._find_flags(connection, counted))
+            stored_flags = self._stored_flags(connection)
+        if flags != stored_flags.keys() and not self._store(flags, versions):
+            return False
+        self._reviewed_votes = len(counted)
         self._confirmations = confirmations
+        return True
 
     def _has_grown(self, votes: int) -> bool:
-        """Returns whether there are enough new votes for a review; also if votes are gone, since voters were erased."""
+        """Returns whether there are enough new votes for a review; also if some no longer count."""
         new_votes = votes - self._reviewed_votes
         return new_votes < 0 or new_votes >= GROWTH * self._reviewed_votes
 
-    def _find_flags(self, connection: Connection, votes: pd.DataFrame) -> Iterator[Flag]:
-        """Yields the flags that all votes raise, their strengths to three decimals."""
-        counted = rows_of(votes, voter_marks(connection, self._counted).counted_mask(votes))
+    def _find_flags(self, connection: Connection, counted: pd.DataFrame) -> Iterator[Flag]:
+        """Yields the flags that all votes that count raise, their strengths to three decimals."""
         is_decided = (values(counted, "outside") == 0) & ~values(counted, "tied")
         decided = rows_of(counted, is_decided)
         check_sources = connection.scalars(_CHECK_SOURCES).all()
@@ -282,8 +323,12 @@ class FlagService:
             voter=values(votes, "voter"),
         )
         for flag in review(choices, len(codes), _cohorts(connection)):
-            model = None if flag.model is None else int(codes[flag.model] % model_limit)
-            yield flag._replace(model=model)
+            if flag.model is None:
+                yield flag
+                continue
+            board_code, model = divmod(int(codes[flag.model]), model_limit)
+            source_place, multi = divmod(board_code, 2)
+            yield flag._replace(model=model, source=source_place + LIVE_ITEM, multi=bool(multi))
 
     def _habit_flags(
         self, connection: Connection, votes: pd.DataFrame, checks: pd.DataFrame
@@ -311,36 +356,60 @@ class FlagService:
             words[answer] = number
             self._words = words
 
-    def _store(self, flags: frozenset[Flag]) -> None:
-        """Raises new flags and lifts old ones; a flag with another strength or model keeps its time."""
+    def _store(self, flags: frozenset[Flag], versions: tuple[int, int]) -> bool:
+        """Raises new flags and lifts old ones; a flag with another strength keeps its time.
+
+        Returns False, and stores nothing, if flags or voters have other `versions` by now.
+        """
         with self._database.write() as connection:
-            take_turn(connection, self._flags)
-            stored_flags = frozenset(self._stored_flags(connection))
+            take_turn(connection, VOTER_FLAG)
+            if _versions(connection) != versions:
+                return False
+            stored_flags = self._stored_flags(connection)
             raised_at = {
-                (row.voter_id, row.reason): row.raised_at
-                for row in connection.execute(select(self._flags))
+                flag._replace(strength=0): row.raised_at for flag, row in stored_flags.items()
             }
-            for flag in stored_flags - flags:
-                is_of_voter = self._flags.c.voter_id == flag.voter
-                has_reason = self._flags.c.reason == flag.reason.name
-                connection.execute(delete(self._flags).where(is_of_voter, has_reason))
+            lifted = [{"flag": stored_flags[flag].id} for flag in stored_flags.keys() - flags]
+            if lifted:
+                is_lifted = VOTER_FLAG.c.id == bindparam("flag")
+                connection.execute(delete(VOTER_FLAG).where(is_lifted), lifted)
             rows = [
                 {
+                    "review": self._review,
                     "voter_id": flag.voter,
                     "reason": flag.reason.name,
                     "model_id": flag.model,
+                    "source": flag.source,
+                    "multi": flag.multi,
                     "strength": flag.strength,
-                    "raised_at": raised_at.get((flag.voter, flag.reason.name), now()),
+                    "raised_at": raised_at.get(flag._replace(strength=0), now()),
                 }
-                for flag in flags - stored_flags
+                for flag in flags - stored_flags.keys()
             ]
             if rows:
-                connection.execute(insert(self._flags), rows)
+                connection.execute(insert(VOTER_FLAG), rows)
             bump_counter(connection, FLAGS_VERSION)
+            return True
 
-    def _stored_flags(self, connection: Connection) -> Iterator[Flag]:
-        for row in connection.execute(select(self._flags)):
-            yield Flag(row.voter_id, Suspicion[row.reason], row.model_id, row.strength)
+    def _stored_flags(self, connection: Connection) -> dict[Flag, Row]:
+        """Returns the stored flags of this review with their rows."""
+        rows = connection.execute(select(VOTER_FLAG).where(VOTER_FLAG.c.review == self._review))
+        return {
+            Flag(
+                voter=row.voter_id,
+                reason=Suspicion[row.reason],
+                model=row.model_id,
+                strength=row.strength,
+                source=row.source,
+                multi=row.multi,
+            ): row
+            for row in rows
+        }
+
+
+def _versions(connection: Connection) -> tuple[int, int]:
+    """Returns the versions of the stored flags, and of the voters: some may be erased."""
+    return counter(connection, FLAGS_VERSION), counter(connection, FORGOTTEN)
 
 
 def _cohorts(connection: Connection) -> list[Cohort]:

@@ -18,7 +18,7 @@ model."""
 def review(choices: VoterChoices, models: int, cohorts: Sequence[Cohort]) -> tuple[Flag, ...]:
     """Returns the flags on voters; `models` is the number of model codes.
 
-    Crowds come first, since other voters are measured without them.
+    Crowds come first, since other voters are measured without them. A voter has a flag for each crowd.
     """
     networks = [cohort.voters for cohort in cohorts if cohort.reason is Suspicion.NETWORK]
     voting_crowds = crowds(choices, models, networks)
@@ -30,9 +30,7 @@ def review(choices: VoterChoices, models: int, cohorts: Sequence[Cohort]) -> tup
     # The doubtful ones come last: a voter with a flag already is not doubtful.
     flagged_voters = _flagged_voters(flags)
     flags += [flag for crowd in voting_crowds for flag in _doubtful_members(crowd, flagged_voters)]
-    # A voter in two crowds has the flag of the first, the clearer one: it is entered last, over the other.
-    flag_by_reason = {(flag.voter, flag.reason): flag for flag in reversed(flags)}
-    return tuple(flag_by_reason.values())
+    return tuple(flags)
 
 
 def _crowds_mask(choices: VoterChoices, voting_crowds: Sequence[VotingCrowd]) -> NDArray[np.bool_]:

@@ -23,10 +23,16 @@ _NAMED = "with model names visible"
 _HINTS = {_NAMED: ". To include them, add --named"}
 _SPACING = ("Pd", "Pc", "Zs", "Zl", "Zp", "Cc", "Cf")
 """Unicode's categories of dashes, underscores, blanks, line ends and invisible signs."""
+MOST_RATED = 1000
+"""The most models: ratings take memory and time by the square of their number."""
 _MOST_MODELS = 5
 """Most names that a notice lists, and most notices about alike names."""
 _MOST_NAMES = 500
 """The most names of the file's own models in the pattern that answers are searched for."""
+
+
+class ManyModelsError(ValueError):
+    """Votes have more than MOST_RATED models."""
 
 
 class AliasError(ValueError):
@@ -38,9 +44,15 @@ def rankable_battles(
 ) -> Battles:
     """Returns battles without the votes that do not count for a ranking; their rows stay as rows without votes.
 
-    `with_names`: whether votes cast with visible names count. Raises AliasError for a model without votes.
+    `with_names`: whether votes cast with visible names count. Raises AliasError for a model without votes, and
+    ManyModelsError.
     """
     names = {*battles.model_a, *battles.model_b}
+    if len(names) > MOST_RATED:
+        raise ManyModelsError(
+            f"The votes have {len(names):,} models, and at most {MOST_RATED:,} can be rated. "
+            "Check that the columns of models have their names."
+        )
     battles = _rename_models(battles, aliases or {})
     reasons = list(_reasons(battles, with_names, names))
     counts = Counter(reason for reason in reasons if reason)

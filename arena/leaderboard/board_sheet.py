@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from arena.interval_text import plus_minus
 from arena.leaderboard.board import Board, Span, Standing, Trust
-from arena.leaderboard.headline import voters_caveat
+from arena.leaderboard.headline import is_by_judge, voters_caveat
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE
 from arena.locale import t, translated
 from arena.model_facts import NO_FACTS, ModelFacts
@@ -20,7 +20,7 @@ MODEL = Column(
     "model",
     "Model",
     meaning=f"Models below the line are still gathering votes: they have under {TRUSTED}, an interval wider "
-    f"than {plus_minus(WIDE, '.0f')} points, or only wins or only losses.",
+    f"than {plus_minus(WIDE, '.0f')} points, or only wins or only losses, maybe as a group against the others.",
 )
 RANK = Column(
     "rank",
@@ -196,7 +196,9 @@ def _lines(board: Board, facts: Mapping[str, ModelFacts]) -> Iterator[BoardLine]
     interval_for = None
     if board.statistics is not None:
         interval_votes = board.statistics.votes
-        interval_for = voters_caveat(board) or t("board.for_voters_like_these")
+        interval_for = voters_caveat(board) or t(
+            "board.for_this_judge" if is_by_judge(board) else "board.for_voters_like_these"
+        )
     for number, group in enumerate(board.groups, 1):
         for standing in group:
             model_facts = facts.get(standing.model, NO_FACTS)

@@ -30,7 +30,10 @@ def headline(board: Board) -> str:
     """Returns sentences with the leader and the models still gathering votes, then the clear places."""
     if not board.votes:
         excluded = board.left_out
-        is_any_excluded = excluded.flagged or excluded.of_crowd or excluded.uncounted
+        # Imported votes that don't count are summed up too.
+        is_any_excluded = (
+            excluded.flagged or excluded.of_crowd or excluded.uncounted or board.import_summary
+        )
         return t("headline.none_counts" if is_any_excluded else "headline.no_vote")
     ranked = _ranked(board)
     if board.statistics is None:
@@ -82,10 +85,14 @@ def _votes_needed(board: Board) -> str:
 def voters_caveat(board: Board) -> str:
     """Returns words for intervals that are for these voters only; "" if they include new voters, or are by judges."""
     statistics = board.statistics
-    is_judged = board.import_summary is not None and board.import_summary.judge
-    if statistics is None or statistics.for_new_voters or is_judged:
+    if statistics is None or statistics.for_new_voters or is_by_judge(board):
         return ""
     return t("headline.only")
+
+
+def is_by_judge(board: Board) -> bool:
+    """Returns whether a judge model cast a board's votes."""
+    return board.import_summary is not None and board.import_summary.judge
 
 
 def main_group(board: Board) -> Sequence[Standing]:

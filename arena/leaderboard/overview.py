@@ -72,13 +72,14 @@ class Overview:
                 has_images = not images or entry.images == images
                 has_model = model is None or model in entry.models
                 if has_source and has_images and has_model:
-                    source = entry.source
-                    images = entry.images
-                    break
+                    choice = self._leaderboard.choose(entry.source, entry.images, **narrowed)
+                    # A campaign may have closed the source since the entries were read.
+                    if choice is None or choice.source == entry.source:
+                        return choice
         choice = self._leaderboard.choose(source, images, **narrowed)
         if choice is None or source in ("", choice.source):
             return choice
-        # The source is unknown, and the leaderboard chose another by its own rule. Without a source this isn't reached.
+        # The source is unknown, and the leaderboard chose another by its own rule.
         return self.choose("", images, model, **narrowed)
 
     def _read(self) -> list[BoardEntry]:

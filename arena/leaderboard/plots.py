@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from arena.leaderboard.board import Board, Standing
-from arena.leaderboard.headline import voters_caveat
+from arena.leaderboard.headline import is_by_judge, voters_caveat
 from arena.leaderboard.service import Leaderboard
 from arena.leaderboard.statistics import FLOOR, FamilyRatings
 from arena.locale import named, t
@@ -92,9 +92,14 @@ def _families(board: Board, leaderboard: Leaderboard) -> Plot:
             not np.isnan(family.ratings[places[line.code]]) for family in ratings.values()
         )
 
+    def cell(family: FamilyRatings, line: Standing) -> RatingCell | None:
+        # An interval for these voters only has to say so, and the caveat is about the whole board's.
+        has_interval = family.for_new_voters or bool(voters_caveat(board)) or is_by_judge(board)
+        return _rating(family, places[line.code], has_interval)
+
     lines = [line for line in board.standings if is_rated(line)]
     families = sorted(ratings, key=str.casefold)
-    cells = [[_rating(ratings[family], places[line.code]) for line in lines] for family in families]
+    cells = [[cell(ratings[family], line) for line in lines] for family in families]
     models = [named(line.model) for line in lines]
     plot = _with_caveat(family_rating_plot([*map(named, families)], models, cells), board)
     if not families:
@@ -120,14 +125,14 @@ def _only_words(plot: Plot, words: str) -> Plot:
     return replace(plot, note=words, drawing=None, table=None)
 
 
-def _rating(family: FamilyRatings, place: int) -> RatingCell | None:
+def _rating(family: FamilyRatings, place: int, has_interval: bool) -> RatingCell | None:
     if np.isnan(family.ratings[place]):
         return None
     return RatingCell(
-        round(float(family.ratings[place]), 1),
-        round(float(family.low[place]), 1),
-        round(float(family.high[place]), 1),
-        int(family.votes[place]),
+        rating=round(float(family.ratings[place]), 1),
+        low=round(float(family.low[place]), 1) if has_interval else None,
+        high=round(float(family.high[place]), 1) if has_interval else None,
+        votes=int(family.votes[place]),
     )
 
 

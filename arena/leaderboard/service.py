@@ -61,7 +61,7 @@ from arena.leaderboard.statistics import (
 )
 from arena.leaderboard.takeover import takeover
 from arena.ratings.shares import Share
-from arena.settings import BoardVoters, CountRule, CountSettings
+from arena.settings import BoardVoters, CountSettings
 
 EVERY_SECONDS = 60.0
 """The least seconds between two computations of a board's intervals or of its history."""
@@ -467,15 +467,17 @@ class Leaderboard:
         counts = state.counts
         bank = state.version.bank if state.version else -1
         is_new = counts is not state.statistics_counts or bank != state.statistics_bank
-        if is_new and counts.votes:
-            self._flag_services[self._settings(key)].look()
-            statistics = self._new_statistics(key, before=state.statistics)
-            if statistics:
-                state.statistics = statistics
-                state.computed_at = time.monotonic()
-            state.statistics_counts = counts
-            state.statistics_bank = bank
-        self._votes.check()
+        try:
+            if is_new and counts.votes:
+                self._flag_services[self._settings(key)].look()
+                statistics = self._new_statistics(key, before=state.statistics)
+                if statistics:
+                    state.statistics = statistics
+                    state.computed_at = time.monotonic()
+                state.statistics_counts = counts
+                state.statistics_bank = bank
+        finally:
+            self._votes.check()
 
     def _new_statistics(self, key: BoardKey, before: Statistics | None) -> Statistics | None:
         """Returns a board's statistics, with the settled orders of its record; None without votes.
@@ -489,7 +491,7 @@ class Leaderboard:
         board_votes = votes_of(frames, key, marks, is_judged)
         with self._database.read() as connection:
             # Without a name there is no record, and with one there always is.
-            name = record_name(connection, key, self._settings(key).rule)
+            name = record_name(connection, key, self._settings(key))
             record = read_record(connection, name) if name else None
         if not len(board_votes.votes):
             return None
@@ -511,7 +513,7 @@ def _is_replaced(old: Sequence[object], new: Sequence[object]) -> bool:
     return any(before is not after for before, after in zip(old, new, strict=True))
 
 
-def record_name(connection: Connection, key: BoardKey, rule: CountRule) -> str | None:
+def record_name(connection: Connection, key: BoardKey, counted: CountSettings) -> str | None:
     """Returns the name of a board's record; None for a board without one: narrowed, or with flagged votes."""
     if key.narrowed or not key.unflagged:
         return None
@@ -519,7 +521,7 @@ def record_name(connection: Connection, key: BoardKey, rule: CountRule) -> str |
     name = key.source  # Live sources have a number only.
     if columns:
         name = connection.scalar(select(columns.name).where(columns.id == key.source))
-    return source_board_name(key.kind, key.multi, rule, str(name))
+    return source_board_name(key.kind, key.multi, counted, str(name))
 
 
 def _log_error(job: "Future[Any]") -> None:

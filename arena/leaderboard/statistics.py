@@ -23,7 +23,7 @@ from arena.ratings.shares import Share, clustered_shares, design_effects
 from arena.ratings.votes import Codes, Floats, Outcome, Votes, outcome_counts
 
 FLOOR = 10
-"""Votes below which a model gets no numbers but its counts and its Elo."""
+"""Votes below which a model's rating has no interval, and its mean win rate and share of left choices aren't shown."""
 TRUSTED = 30
 """Votes below which a model's numbers are provisional."""
 WIDE = 200.0
@@ -155,6 +155,8 @@ class FamilyRatings:
     low: Floats
     high: Floats
     votes: Codes
+    for_new_voters: bool
+    """Whether the intervals are for new voters like these; otherwise they are for these voters only."""
 
 
 def compute_statistics(
@@ -216,13 +218,15 @@ def _look(
     before: Statistics | None,
     models_ever: int | None,
 ) -> Look | None:
-    """Looks at the orders of all pairs, anew only every LOOK_EVERY votes or among other models."""
+    """Looks at the orders of all pairs, anew only every LOOK_EVERY votes, among other models, or if votes are gone."""
     # Orders have to hold for other voters too. A judge's votes have no other voters.
     can_settle = board_votes.items_known and (bounds.for_new_voters or board_votes.judged)
     if models_ever is None or not can_settle:
         return None
-    last = before.look if before and before.codes == board_votes.codes else None
-    is_due = last is None or last.votes // LOOK_EVERY != len(board_votes.votes) // LOOK_EVERY
+    votes = len(board_votes.votes)
+    is_same = before is not None and before.codes == board_votes.codes and before.votes <= votes
+    last = before.look if before and is_same else None
+    is_due = last is None or last.votes // LOOK_EVERY != votes // LOOK_EVERY
     return (
         look(fit, bounds, board_votes.votes, models_ever, judged=board_votes.judged)
         if is_due
@@ -332,6 +336,7 @@ def _family(votes: Votes, family: int) -> FamilyRatings:
         low=ratings - reach,
         high=ratings + reach,
         votes=played,
+        for_new_voters=bounds.for_new_voters,
     )
 
 

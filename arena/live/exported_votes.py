@@ -41,6 +41,8 @@ def bank_votes() -> Select:
         FAMILY.c.name.label("family"),
         literal(1).label("turns"),
         SOURCE.c.name.label("source"),
+        SOURCE.c.id.label("source_id"),
+        ITEM.c.multi,
     )
     return query.where(
         IS_RANKED,
@@ -65,6 +67,8 @@ def live_votes() -> Select:
         null().label("family"),
         turns.scalar_subquery().label("turns"),
         case((BATTLE.c.item_id.is_(None), own.label), else_=items.label).label("source"),
+        case((BATTLE.c.item_id.is_(None), own.code), else_=items.code).label("source_id"),
+        (BATTLE.c.images > 1).label("multi"),
     )
     joined = BATTLE.outerjoin(ITEM, ITEM.c.id == BATTLE.c.item_id)
     ranked = query.select_from(joined).where(IS_RANKED, IS_LIVE)

@@ -17,7 +17,7 @@ _MISSING: dict[Cluster, str] = {
     "picture": _ITEMS,
     "item": _ITEMS,
     "family": "which family their items belong to",
-    "voter": "who cast them",
+    "voter": "which people cast them",
     "tuple": _ITEMS,
 }
 

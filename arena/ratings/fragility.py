@@ -47,9 +47,9 @@ def fragility(fit: Strengths, ties: Floats | None = None) -> Fragility | None:
     leads.sort(key=lambda lead: lead.estimate())
     changes = []
     for lead in leads[:RIVALS]:
-        removed = lead.find_removed_wins()
-        if removed is not None:
-            changes.append(Fragility(leader, lead.rival, removed, int(removed.sum())))
+        removal = lead.find_removal()
+        if removal is not None:
+            changes.append(Fragility(leader, removal.first, removal.wins, int(removal.wins.sum())))
     return min(changes, key=lambda change: (change.votes, change.rival), default=None)
 
 
@@ -62,6 +62,8 @@ class _Removal(NamedTuple):
     """Whether the rival is ahead."""
     is_apart: bool
     """Whether leader and rival are no longer comparable."""
+    first: int
+    """The model that is first among those comparable with the rival, which may be another one."""
 
 
 class _Lead:
@@ -106,14 +108,14 @@ class _Lead:
         unneeded = (lost_lead[last_kind] - lead) / self._influence[last_kind]
         return float(self._ends[last_kind] - unneeded)
 
-    def find_removed_wins(self) -> Floats | None:
-        """Returns the fewest removed wins found that put the rival ahead (winner x loser); None if there are none."""
+    def find_removal(self) -> _Removal | None:
+        """Returns the fewest removals found that put the rival ahead; None if there are none."""
         best = None
         for _ in range(TURNS):
             removal = self._find_fewest()
-            if removal is None or (best is not None and removal.wins.sum() >= best.sum()):
+            if removal is None or (best is not None and removal.wins.sum() >= best.wins.sum()):
                 break
-            best = removal.wins
+            best = removal
             self._order_by(removal.remaining_fit)
         return best
 
@@ -157,11 +159,13 @@ class _Lead:
         fit = bradley_terry(self._fit.wins - wins, self._fit.prior)
         is_apart = not fit.comparable[self.rival, self._leader]
         is_ahead = fit.ratings[self.rival] > fit.ratings[self._leader]
+        comparable_ratings = np.where(fit.comparable[self.rival], fit.ratings, -np.inf)
         return _Removal(
             wins=wins,
             remaining_fit=fit,
             is_ahead=not is_apart and is_ahead,
             is_apart=is_apart,
+            first=int(comparable_ratings.argmax()),
         )
 
 

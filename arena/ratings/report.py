@@ -16,6 +16,7 @@ import pandas as pd
 
 from arena.drawings import RatingRow
 from arena.formats.base import Battles, BothBad, Winner
+from arena.io.strict_json import storable
 from arena.plots import Plot, battle_count_plot, interval_plot, plots_page, win_rate_plot
 from arena.ratings.bradley_terry import (
     PRIOR,
@@ -425,10 +426,9 @@ def _few_notice(names: Sequence[str], fit: Strengths, bounds: Intervals) -> list
     places = np.flatnonzero(bounds.few & is_rated).tolist()
     if not places:
         return []
-    clusters = _CLUSTERS[bounds.cluster]
-    models = _name_list(names, places)
     return [
-        f"Wide intervals, because their votes cover fewer than {FEW_CLUSTERS} {clusters}: {models}"
+        f"Wide intervals, because fewer than {FEW_CLUSTERS} {_CLUSTERS[bounds.cluster]} lean to a side, "
+        f"or one outweighs the rest: {_name_list(names, places)}"
     ]
 
 
@@ -454,7 +454,7 @@ def write_report(
     record = json.dumps(
         _record(report, battles, source), indent=2, ensure_ascii=False, allow_nan=False
     )
-    title = f"Ratings of {source.name}"
+    title = f"Ratings of {storable(source.name)}"
     sheet = board_sheet(report.rows, title)
     texts = (
         *(form(sheet) for form in _TABLES.values()),
@@ -546,7 +546,7 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
     ]
     return {
         "file": {
-            "name": source.name,
+            "name": storable(source.name),
             "sha256": hashlib.sha256(source.read_bytes()).hexdigest(),
             "format": battles.format,
             "votes": len(battles),

@@ -11,6 +11,7 @@ from arena.leaderboard.board_sheet import board_sheet, has_intervals, has_orders
 from arena.leaderboard.headline import (
     STATUS_WORDS,
     enumeration,
+    is_by_judge,
     name_forms,
     needs_in_words,
     places_in_words,
@@ -125,7 +126,7 @@ def cast_sentence(board: Board) -> str:
         return t("board.computing", votes=t("board.votes", count=board.votes))
     crowd = board.statistics.crowd
     voters = ""
-    if _is_by_judge(board):
+    if is_by_judge(board):
         voters = t("board.by_judge")
     elif crowd.voters:
         voters = t("board.by_people", count=crowd.voters)
@@ -146,7 +147,7 @@ def _limits(board: Board, statistics: Statistics) -> str:
     cases = t("board.independent_items", count=crowd.items)
     if crowd.pictures < crowd.items:
         cases = t("board.independent_pictures", count=crowd.pictures, items=crowd.items)
-    if _is_by_judge(board):
+    if is_by_judge(board):
         reach = t("board.reach_judge")
     else:
         reach = t("board.reach_there" if board.key.kind == "imported" else "board.reach_here")
@@ -156,7 +157,7 @@ def _limits(board: Board, statistics: Statistics) -> str:
 
 def judges(board: Board, statistics: Statistics) -> str:
     """Returns, in words, the voters for whom a board's intervals hold: just its own, or any like them."""
-    if _is_by_judge(board):
+    if is_by_judge(board):
         return t("board.same_judge")
     return t("board.voters_like_these" if statistics.for_new_voters else "board.these_voters")
 
@@ -165,10 +166,6 @@ def _few_voters(board: Board, statistics: Statistics) -> Iterator[str]:
     """Yields a warning if the intervals hold for no other voters."""
     if voters_caveat(board):
         yield t("board.one_person" if statistics.crowd.voters else "board.unnamed_voters")
-
-
-def _is_by_judge(board: Board) -> bool:
-    return board.import_summary is not None and board.import_summary.judge
 
 
 def _overturn(board: Board) -> Iterator[str]:

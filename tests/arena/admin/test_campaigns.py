@@ -10,6 +10,7 @@ from arena.admin.campaigns import CampaignAdmin
 from arena.admin.checklist import checklist
 from arena.battles.tables import SEAT
 from arena.battles.vote_table import VoteTable
+from arena.campaign_battles.votes import left_out_seats
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record
 from arena.items.ingest import Ingest
@@ -20,6 +21,7 @@ from arena.settings import BackupSettings, Settings
 from arena.types import RIGHT, UNRELATED, Secret
 from tests.support.battle_campaigns import answered_at_once, let_minutes_pass
 from tests.support.paid_campaigns import PROLIFIC, TOML, PaidCampaign, table
+from tests.support.planting import Planted, plant
 from tests.support.servers import drafts
 from tests.support.visitors import rows
 
@@ -265,6 +267,21 @@ def test_the_sheet_flags_whom_no_board_has_looked_for(paid):
     found = {row["person"]: row for row in table(paid.admin.sheet("pilot"))}
     assert (found["reader"]["proposal"], found["rigger"]["proposal"]) == ("approve", "look")
     assert "chooses one side more often than a coin flip would" in found["rigger"]["flags"]
+
+
+def test_workers_are_left_out_by_the_campaigns_own_votes_alone(paid):
+    """Guests may vote on its items too, and more of them against the better model."""
+    guests = [Planted(1 + n % 80, "m2", "m1", n % 2 == 0, voter=n // 10) for n in range(400)]
+    plant(paid.database, guests)
+    for number in range(5):
+        paid.answer(f"reader {number}", ["m1"])
+    rigger = paid.answer("rigger")
+    let_minutes_pass(paid.database, 1)
+    answered_at_once(paid.database, rigger)
+    flags = {row["person"]: row["flags"] for row in table(paid.admin.sheet("pilot"))}
+    assert [person for person, reasons in flags.items() if reasons] == ["rigger"]
+    with paid.database.read() as connection:
+        assert left_out_seats(connection, paid.campaign) == {rigger.id}
 
 
 def test_the_sheet_looks_at_who_cannot_have_read_the_answers_in_a_seat_of_any_size(bank):

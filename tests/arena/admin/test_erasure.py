@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import func, select, true, update
@@ -75,6 +76,20 @@ def counted(database: Database) -> list[list[tuple]]:
     with database.read() as connection:
         columns = [c for c in BATTLE.c if c.name not in ("voter_id", "token")]
         return connection.execute(select(*columns).order_by(BATTLE.c.id)).all()
+
+
+def test_votes_stay_among_those_of_cookies_from_their_day(bank, forgetting):
+    visitor = Visitor(bank, COOKIE)
+    visitor.decide()
+    since = now() - timedelta(days=3)
+    with bank.write() as connection:
+        connection.execute(update(VOTER).where(VOTER.c.id == visitor.id).values(since=since))
+    forgetting.forget(visitor.id, "ada")
+    with bank.read() as connection:
+        owner = select(VOTER).where(VOTER.c.id == select(BATTLE.c.voter_id).scalar_subquery())
+        row = connection.execute(owner).one()
+    assert row.id != visitor.id
+    assert row.since == since.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 @pytest.mark.locks_or_dialect

@@ -21,7 +21,7 @@ from arena.battles.tables import BATTLE, HAS_CHOICE
 from arena.database import Database, now
 from arena.formats.parquet import read_rows
 from arena.formats.registry import read
-from arena.fraud.flags import VOTER_FLAG
+from arena.fraud.flags import EVERYONE_REVIEW, VOTER_FLAG
 from arena.items.ingest import Ingest
 from arena.items.store import ANSWER
 from arena.live.images import OwnImages
@@ -173,7 +173,7 @@ def test_flagged_voters_are_marked_and_check_items_stay_secret(voted, tmp_path):
         earlier = update(BATTLE).where(HAS_CHOICE)
         connection.execute(earlier.values(voted_at=now() - timedelta(hours=1), tick=0))
         flag = {"voter_id": visitor.id, "reason": "LEFT", "strength": 5.0, "raised_at": now()}
-        connection.execute(insert(VOTER_FLAG).values(flag))
+        connection.execute(insert(VOTER_FLAG).values(review=EVERYONE_REVIEW, **flag))
     write_export(voted, tmp_path)
     rows = lines(tmp_path)
     assert "checks" not in {row["source"] for row in rows}

@@ -22,7 +22,7 @@ from arena.battles.vote_table import VoteTable
 from arena.budget import LIVE, Budget, Ceilings
 from arena.database import Database, now
 from arena.fraud.eligibility import choose_first_official
-from arena.fraud.flags import VOTER_FLAG
+from arena.fraud.flags import EVERYONE_REVIEW, VOTER_FLAG
 from arena.items.store import ItemBank
 from arena.leaderboard.service import Leaderboard
 from arena.live.images import OWN_IMAGE, OwnImages
@@ -222,7 +222,7 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
         earlier = update(BATTLE).where(BATTLE.c.id == first)
         connection.execute(earlier.values(voted_at=now() - timedelta(days=2)))
         flag = {"voter_id": visitor.id, "reason": "LEFT", "strength": 5.25, "raised_at": now()}
-        connection.execute(insert(VOTER_FLAG).values(flag))
+        connection.execute(insert(VOTER_FLAG).values(review=EVERYONE_REVIEW, **flag))
     store = LiveStore(bank)
     store.register_models(["one", "two"])
     store.store_failures(

@@ -20,6 +20,7 @@ from arena.imports.polls import Polls
 from arena.items.fact_store import FactStore
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
+from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
 from arena.seats.campaigns import CampaignStore
 from arena.seats.spec import read_spec
@@ -27,6 +28,7 @@ from arena.types import Battle
 from arena.web.model_page import ModelPages
 from arena.web.results_address import ResultsAddress
 from arena.web.reveal import others_sentence
+from tests.support.planting import Planted, plant
 from tests.support.servers import drafts
 
 SPEC = b'name = "spring"\nsource = "bank"\nstop = { votes = 100 }\nseat = { votes = 5, minutes = 20, pay = 1 }'
@@ -103,3 +105,26 @@ def test_who_votes_meanwhile_is_not_told_how_others_chose(database):
         for voter, battle in zip(voters, battles, strict=True)
     ]
     assert sum(told) > 0
+
+
+def test_an_overview_that_a_campaign_made_old_leads_to_another_source(database, monkeypatch):
+    monkeypatch.setattr("arena.leaderboard.overview.EARLY_SECONDS", 1000.0)
+    Ingest(database).add_items("other", "folder", drafts(8)[4:])
+    plant(database, [Planted(1, "m1", "m2")] * 3 + [Planted(5, "m1", "m2")])
+    with closing(Leaderboard(database, VoteTable(database))) as leaderboard:
+        overview = Overview(leaderboard, seconds=1000.0)
+        names = [
+            {},
+            {"model": "m1"},
+            {"images": "single"},
+            {"source": "bank"},
+            {"source": "bank", "images": "single"},
+            {"source": "unknown", "model": "m2"},
+        ]
+        assert {overview.choose(**some).source for some in names} == {"bank"}
+        campaigns = CampaignStore(database, {TASK: BattleSpec})
+        campaigns.create(TASK, read_spec(BattleSpec, SPEC))
+        assert {overview.choose(**some).source for some in names} == {"other"}
+        other = SPEC.replace(b'"spring"', b'"autumn"').replace(b'"bank"', b'"other"')
+        campaigns.create(TASK, read_spec(BattleSpec, other))
+        assert {overview.choose(**some) for some in names} == {None}

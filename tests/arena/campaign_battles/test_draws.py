@@ -17,7 +17,7 @@ from arena.campaign_battles.draws import _open_to_worker
 from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.votes import collect_votes
 from arena.database import Database, now
-from arena.fraud.flags import VOTER_FLAG
+from arena.fraud.flags import VOTER_FLAG, campaign_review
 from arena.items.ingest import Ingest
 from arena.ratings.assignment import Served
 from arena.seats.campaigns import Campaign
@@ -363,7 +363,8 @@ def test_what_a_worker_gave_who_does_not_count_is_asked_again(checked, why):
     assert checked.work.progress(bad).failed_checks == (3 if why == "failed" else 0)
     if why == "flagged":
         with checked.database.write() as connection:
-            flag = {"voter_id": bad.voter, "strength": 1.0, "raised_at": now()}
+            flag = {"review": campaign_review(campaign.name), "voter_id": bad.voter}
+            flag |= {"strength": 1.0, "raised_at": now()}
             connection.execute(
                 VOTER_FLAG.insert(), [{**flag, "reason": one} for one in ("HASTY", "ONE_SIDED")]
             )

@@ -3,6 +3,7 @@
 import csv
 import itertools
 import json
+import os
 import random
 import re
 import subprocess
@@ -262,6 +263,13 @@ def test_the_record_names_the_file_and_every_parameter(tmp_path):
     with (path.parent / OUT / "board.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [{key: str(row[key]) for key in COLUMNS} for row in told["board"]] == rows
+
+
+def test_a_file_with_a_name_that_is_no_text_is_rated(tmp_path):
+    path = put(tmp_path / os.fsdecode(b"v\xff.csv"), THREE)
+    rate(path)
+    assert record(path)["file"]["name"] == "v\ufffd.csv"
+    assert "Ratings of v\ufffd.csv" in (path.parent / OUT / "plots.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

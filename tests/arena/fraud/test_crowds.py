@@ -15,6 +15,7 @@ from perf.fraud import (
     crowded,
     drawn,
     reviewed,
+    together,
     with_class,
 )
 
@@ -93,6 +94,21 @@ def test_a_crowd_of_haters_is_found():
     whole, _ = one_network(60)
     (crowd,) = crowds(whole._replace(chose_a=~whole.chose_a), CROWD_MODELS)
     assert crowd.model == WEAKEST and not crowd.is_for
+
+
+def test_voters_of_two_crowds_are_flagged_for_both():
+    """They choose the weakest model on each of two boards, whose models have codes of their own."""
+    here, _ = one_network(60)
+    there = here._replace(a=here.a + CROWD_MODELS, b=here.b + CROWD_MODELS)
+    whole = together(here, there)
+    found = crowds(whole, 2 * CROWD_MODELS)
+    assert {crowd.model for crowd in found} == {WEAKEST, WEAKEST + CROWD_MODELS}
+    flags = review(whole, 2 * CROWD_MODELS, ())
+    wholly = {flag.voter for flag in flags if flag.reason not in CROWD_REASONS}
+    about = {(flag.voter, flag.model) for flag in flags}
+    for crowd in found:
+        voters = set(crowd.voters.tolist()) - wholly
+        assert voters and {(voter, crowd.model) for voter in voters} <= about
 
 
 def test_doubtful_voters_of_a_crowd_are_flagged_for_its_model_alone():

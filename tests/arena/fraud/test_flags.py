@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from html import unescape
 
 import numpy as np
@@ -10,19 +10,30 @@ import pytest
 from sqlalchemy import delete, func, select, update
 
 from arena.__main__ import main
+from arena.admin.erasure import Erasure
 from arena.admin.public_export import write_export
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore, Draw
 from arena.battles.tables import BATTLE, HAS_CHOICE, SEAT
 from arena.battles.vote_table import VoteTable
 from arena.database import Database, counter
-from arena.fraud.detectors import CHECKS, FAILED_CHECKS, Suspicion
-from arena.fraud.flags import COUNTED_FLAG, FLAGS_VERSION, FlagRow, FlagService, raised_flags
+from arena.fraud import flags as flags_module
+from arena.fraud.detectors import CHECKS, FAILED_CHECKS, Flag, Suspicion
+from arena.fraud.flags import (
+    COUNTED_REVIEW,
+    FLAGS_VERSION,
+    VOTER_FLAG,
+    FlagRow,
+    FlagService,
+    raised_flags,
+)
+from arena.fraud.review import review
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, BoardKey
 from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import EVERYONE, Leaderboard
+from arena.live.images import OwnImages
 from arena.live.store import LiveStore, Opening, TurnAnswers
 from arena.seats.seats import SeatStore
 from arena.settings import CountSettings
@@ -250,6 +261,58 @@ def test_what_a_voter_is_flagged_for_is_measured_on_each_board_by_itself(bank):
     assert flags(bank) == {}
 
 
+@pytest.fixture
+def during_review(monkeypatch) -> Callable[[Callable[[], object]], None]:
+    """Return a function that lets something happen while the next review is computed."""
+
+    def let_happen(act: Callable[[], object]) -> None:
+        acts = [act]
+
+        def reviewed(*about) -> tuple[Flag, ...]:
+            found = review(*about)
+            if acts:
+                acts.pop()()
+            return found
+
+        monkeypatch.setattr(flags_module, "review", reviewed)
+
+    return let_happen
+
+
+def test_a_flag_stays_with_the_votes_of_a_voter_who_is_erased_during_a_review(
+    bank, during_review, tmp_path
+):
+    clear(bank)
+    voters = Voters(bank)
+    erased = voters.always_left("rigger")
+    flag_service = FlagService(bank, EVERYONE, VoteTable(bank))
+    flag_service.look()
+    assert flags(bank).keys() == {erased}
+    voters.always_left("another")
+    erasure = Erasure(bank, OwnImages(bank, tmp_path))
+    during_review(lambda: erasure.forget(erased, "ada"))
+    flag_service.look()
+    with bank.read() as connection:
+        in_order = select(BATTLE.c.voter_id).where(HAS_CHOICE).order_by(BATTLE.c.id)
+        first, second = dict.fromkeys(connection.scalars(in_order).all()[220:])
+    assert first != erased and flags(bank).keys() == {first, second}
+
+
+def test_of_two_reviews_at_once_the_one_of_more_votes_stays(bank, during_review):
+    clear(bank)
+    voters = Voters(bank)
+    first = voters.always_left("rigger")
+    later = []
+
+    def review_elsewhere() -> None:
+        later.append(voters.always_left("another"))
+        FlagService(bank, EVERYONE, VoteTable(bank)).look()
+
+    during_review(review_elsewhere)
+    FlagService(bank, EVERYONE, VoteTable(bank)).look()
+    assert flags(bank).keys() == {first, *later}
+
+
 # On the boards
 
 
@@ -377,7 +440,8 @@ def test_a_look_is_taken_again_when_a_platforms_list_confirms_votes(bank):
 def flagged_on_counted(database: Database) -> set[int]:
     """The voters with flags on the counted board."""
     with database.read() as connection:
-        return set(connection.scalars(select(COUNTED_FLAG.c.voter_id)))
+        is_counted = VOTER_FLAG.c.review == COUNTED_REVIEW
+        return set(connection.scalars(select(VOTER_FLAG.c.voter_id).where(is_counted)))
 
 
 # Check items
@@ -514,8 +578,11 @@ def test_a_folder_of_check_items_comes_in_by_the_command_line(
 HONEST_VOTERS = 300
 
 
-def crowded_bank(crowd: int = 60, upsets: float = 1 / 3) -> list[Planted]:
-    """Return honest votes, m1 before m2 before m3, and those of a crowd that always chooses m3."""
+def crowded_bank(
+    crowd: int = 60, upsets: float = 1 / 3, first: int = 1, models: Sequence[str] = NAMES[1:4]
+) -> list[Planted]:
+    """Return honest votes, the best of `models` first, and those of a crowd that always chooses the last; on the ten
+    items from `first` on."""
     rng = np.random.default_rng(3)
     votes = []
     for voter in range(HONEST_VOTERS + crowd):
@@ -523,8 +590,9 @@ def crowded_bank(crowd: int = 60, upsets: float = 1 / 3) -> list[Planted]:
             winner, loser = sorted(rng.choice(3, 2, replace=False).tolist())
             if rng.random() < upsets or (voter >= HONEST_VOTERS and loser == 2):
                 winner, loser = loser, winner
-            names = (f"m{1 + winner}", f"m{1 + loser}")
-            votes.append(Planted(1 + number, *names, left=bool(rng.random() < 0.5), voter=voter))
+            names = (models[winner], models[loser])
+            left = bool(rng.random() < 0.5)
+            votes.append(Planted(first + number, *names, left=left, voter=voter))
     return votes
 
 
@@ -546,6 +614,41 @@ def test_votes_about_a_crowds_model_are_left_out_and_told_and_come_back(
     marked = [row for row in map(json.loads, lines) if row["flagged"]]
     assert len(marked) == out.of_crowd + out.flagged
     assert sum("m3" in (row["model_a"], row["model_b"]) for row in marked) >= out.of_crowd
+
+
+def test_voters_of_two_crowds_lose_their_votes_about_both_models_each_on_its_board(
+    bank, leaderboard
+):
+    Ingest(bank).add_items("other", "folder", drafts(50)[40:])
+    plant(bank, crowded_bank() + crowded_bank(first=41, models=("m3", "m2", "m1")))
+    for key, last in ((SINGLE, "m3"), (BoardKey(2, False), "m1")):
+        board = shown(leaderboard, key)
+        assert board.left_out.of_crowd > 150
+        assert [line.model for line in board.standings][-1] == last
+        models = {line.code: line.model for line in board.standings}
+        assert {models[code] for code in board.left_out.crowd_models} == {last}
+
+
+@pytest.mark.parametrize(("source", "images"), [("other", 1), ("test", 2)])
+def test_votes_about_a_crowds_model_count_on_boards_without_the_crowd(
+    bank, leaderboard, source, images, tmp_path
+):
+    Ingest(bank).add_items(source, "folder", drafts(42, images=images)[40:])
+    fair = [
+        Planted(41 + voter % 2, *(("m1", "m3") if voter % 4 < 2 else ("m3", "m1")), voter=voter)
+        for voter in range(HONEST_VOTERS + 60)
+    ]
+    plant(bank, crowded_bank() + fair)
+    crowded = shown(leaderboard).left_out
+    assert crowded.of_crowd > 200
+    choice = leaderboard.choose(source, "single" if images == 1 else "multiple")
+    board = shown(leaderboard, choice.key)
+    assert board.left_out.of_crowd == 0
+    assert board.votes + board.left_out.flagged == len(fair)
+    write_export(bank, tmp_path)
+    lines = (tmp_path / "votes.jsonl").read_text("utf-8").splitlines()
+    marked = sum(json.loads(line)["flagged"] for line in lines)
+    assert marked == crowded.of_crowd + crowded.flagged + board.left_out.flagged
 
 
 def test_flags_of_a_crowd_go_when_its_votes_do(bank):

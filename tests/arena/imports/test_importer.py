@@ -41,6 +41,7 @@ from arena.items.store import ItemBank
 from arena.leaderboard.board import Board
 from arena.leaderboard.board_sheet import board_sheet
 from arena.leaderboard.chart import board_chart
+from arena.leaderboard.headline import headline
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.service import Leaderboard
@@ -322,6 +323,13 @@ def test_many_imports_leave_the_banks_board_in_the_overview(
     assert listed == {"test", "second (imported)"}
 
 
+def test_a_board_whose_imported_votes_are_all_left_out_says_that_none_counts(imports, leaderboard):
+    said = [Vote("m1", "m2", "both_bad", conversation="1"), Vote("m1", "m1", "a", conversation="2")]
+    imports.add(votes_of(*said), ImportRequest("elsewhere", both_bad="out"))
+    board = board_of(leaderboard, "elsewhere (imported)")
+    assert (board.votes, headline(board)) == (0, "No vote counts on this board yet.")
+
+
 @pytest.mark.locks_or_dialect
 def test_imported_votes_form_boards_of_their_own(bank, imports, leaderboard):
     """With ties as halves: the ratings are those of the arithmetic on the same votes."""
@@ -487,6 +495,13 @@ def test_without_voters_board_and_rate_are_as_sure(imports, leaderboard, said):
     rows = list(csv.DictReader(as_csv(board_sheet(board)).splitlines()))
     assert {row["interval_for"] for row in rows} == {"for these voters only"}
     assert "95% intervals for these voters only" in board_chart(board).title
+
+
+def test_intervals_of_a_judges_board_are_for_this_judge(imports, leaderboard):
+    imports.add(battles(60, voter="gpt"), ImportRequest("elsewhere", judge=True))
+    board = board_of(leaderboard, "elsewhere (imported, judge)")
+    rows = list(csv.DictReader(as_csv(board_sheet(board)).splitlines()))
+    assert {row["interval_for"] for row in rows} == {"for this judge only"}
 
 
 def test_unnamed_votes_beside_named_ones_are_taken_for_one_voters(imports, leaderboard):

@@ -6,7 +6,13 @@ import pytest
 
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.registry import FORMATS, read, write
-from arena.imports.ranked_votes import AliasError, aliases_of, rankable_battles
+from arena.imports.ranked_votes import (
+    MOST_RATED,
+    AliasError,
+    ManyModelsError,
+    aliases_of,
+    rankable_battles,
+)
 from tests.support.vote_samples import (
     CLEAN,
     COMPARIA,
@@ -261,3 +267,11 @@ def test_cells_that_pandas_wrote_as_python_are_read(tmp_path):
         "1 vote marked as duplicate by the file left out",
         "1 vote on an answer that names its model left out",
     )
+
+
+def test_more_models_than_ratings_have_room_for_are_refused():
+    """As where the column of models holds the votes' ids."""
+    pairs = [(f"a{number}", f"b{number}") for number in range(MOST_RATED // 2)]
+    assert len(rankable_battles(battles_between(*pairs))) == len(pairs)
+    with pytest.raises(ManyModelsError, match="The votes have 1,001 models, and at most 1,000"):
+        rankable_battles(battles_between(*pairs, ("a0", "one more")))

@@ -29,7 +29,7 @@ from arena.database import Database, bump_counter, now
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.native import STEREOSCOPE
 from arena.fraud.eligibility import MOST_GUESTS
-from arena.fraud.flags import COUNTED_FLAG, FLAGS_VERSION, VOTER_FLAG
+from arena.fraud.flags import COUNTED_REVIEW, EVERYONE_REVIEW, FLAGS_VERSION, VOTER_FLAG
 from arena.imports.importer import ImportRequest, VoteImporter
 from arena.imports.tables import IMPORTED_ITEM, IMPORTED_SOURCE, IMPORTED_VOTE
 from arena.items.ingest import Ingest
@@ -40,6 +40,7 @@ from arena.leaderboard.service import Leaderboard
 from arena.live.images import OwnImages
 from arena.ratings.bradley_terry import win_matrix
 from arena.settings import CountSettings
+from arena.types import grouped
 from tests.support.servers import drafts
 
 MODELS = ("m1", "m2", "m3")
@@ -126,15 +127,16 @@ class Arena:
 
     def flag(self) -> None:
         """Raise a flag, or lift it where it is raised."""
-        table = self.coin.choice((VOTER_FLAG, COUNTED_FLAG))
         flag = {
+            "review": self.coin.choice((EVERYONE_REVIEW, COUNTED_REVIEW)),
             "voter_id": self.coin.choice(self._voters + self._applicants),
             "reason": self.coin.choice(("LEFT", "LEFT", "HASTY", "ONE_SIDED")),
         }
         with self.database.write() as connection:
-            lifted = delete(table).filter_by(**flag)
+            lifted = delete(VOTER_FLAG).filter_by(**flag)
             if not connection.execute(lifted).rowcount:
-                connection.execute(insert(table).values(strength=5.0, raised_at=now(), **flag))
+                raised = insert(VOTER_FLAG).values(strength=5.0, raised_at=now(), **flag)
+                connection.execute(raised)
             bump_counter(connection, FLAGS_VERSION)
 
     def forget(self) -> None:
@@ -234,7 +236,11 @@ class Recount:
             self.seats = {row.id: row for row in rows(SEAT)}
             self.persons = {row.voter_id for row in rows(PERSON)}
             self.adoptions = rows(ADOPTION)
-            self.flags = {True: rows(VOTER_FLAG), False: rows(COUNTED_FLAG)}
+            flags = grouped((row.review, row) for row in rows(VOTER_FLAG))
+            self.flags = {
+                True: flags.get(EVERYONE_REVIEW, []),
+                False: flags.get(COUNTED_REVIEW, []),
+            }
         by_key = {row.key: row for row in self.items.values()}
         self.items_of = {code: by_key.get(key) for code, key in keys.items()}
 

@@ -36,7 +36,7 @@ from arena.ratings.intervals import Bounds, intervals, ranks
 from arena.ratings.rank_sets import rank_sets
 from arena.ratings.shares import Share, wilson
 from arena.ratings.votes import encode_columns
-from arena.types import REFERENCE, Battle
+from arena.types import REFERENCE, Battle, grouped
 from tests.support.arenas import decided
 from tests.support.planting import Planted, let_pass, plant
 from tests.support.servers import drafts
@@ -738,6 +738,32 @@ def test_ratings_by_family_are_those_of_its_board(poll, kept):
     assert kept.family_ratings(board) is not found and kept.family_ratings(poll.board()) == {}
 
 
+@pytest.mark.parametrize("has_others", [True, False])
+def test_a_category_that_one_person_judged_has_no_intervals_beside_others(poll, kept, has_others):
+    """Where one person cast all votes of a board, they are shown, and a note says for whom."""
+    Ingest(poll.database).add_items("test", "folder", drafts(60, ("m1", "m2"))[2:])
+    items = grouped(
+        (item.family, item.id)
+        for item in ItemBank(poll.database).bank().items.values()
+        if not item.multi
+    )
+    both = wins_and_losses("m1", "m2", 12, 8)
+    by_one = [
+        vote._replace(item=item, voter=1)
+        for vote, item in zip(both, items["Color"][-20:], strict=False)
+    ]
+    by_many = [vote._replace(item=items["Counting"][0]) for vote in both] if has_others else []
+    plant(poll.database, by_one + by_many)
+    drawn = PLOTS["Categories"](kept.board(SINGLE, PATIENCE), kept)
+    cells = {family: row for family, *row in texts(drawn.table)}
+    assert [("–" in cell, f"{len(by_one)} votes)" in cell) for cell in cells["Color"]] == [
+        (not has_others, True)
+    ] * 2
+    assert ("Intervals are for these voters only." in drawn.note) is not has_others
+    if has_others:
+        assert all("–" in cell for cell in cells["Counting"])
+
+
 def test_win_rates_by_family_are_those_of_its_board(poll, kept):
     """Against the reference, for every family with a decided battle, each with its own interval."""
     Ingest(poll.database).add_items("test", "folder", drafts(6, ("m1", "m2", REFERENCE)))
@@ -919,3 +945,23 @@ def test_boards_of_many_days_take_no_whole_boards_place(bank, monkeypatch):
     again = service.board(SINGLE)
     service.close()
     assert again.statistics is not None and again.statistics is whole.statistics
+
+
+def test_a_table_that_differs_is_mended_while_statistics_fail(poll, monkeypatch):
+    table = VoteTable(poll.database)
+    kept = Leaderboard(poll.database, table, every=0)
+    plant(poll.database, wins_and_losses("m1", "m2", 3, 2))
+    kept.board(SINGLE, PATIENCE)
+    kept._executor.submit(lambda: None).result()
+
+    def refuse(*_: object) -> None:
+        raise DatabaseError("gone")
+
+    monkeypatch.setattr(leaderboard_service, "compute_statistics", refuse)
+    with poll.database.write() as connection:
+        connection.execute(delete(BATTLE).where(BATTLE.c.id == 1))
+    plant(poll.database, [Planted(1, "m1", "m2")])
+    kept.board(SINGLE, PATIENCE)
+    kept._executor.submit(lambda: None).result()
+    assert (table.checks.mended, kept.board(SINGLE).votes) == (1, 5)
+    kept.close()

@@ -8,12 +8,20 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, insert, select, update
 
-from arena.battles.settlements import BOARD_MODEL, SETTLEMENT, BoardRecord, extend_record
-from arena.battles.tables import BATTLE
+from arena.battles.settlements import (
+    BOARD_MODEL,
+    SETTLEMENT,
+    BoardRecord,
+    campaign_board_name,
+    extend_record,
+    forget_orders,
+    source_board_name,
+)
+from arena.battles.tables import BATTLE, SEAT
 from arena.battles.vote_table import VoteTable
-from arena.database import Database
+from arena.database import Database, now
 from arena.formats.base import Battles, Vote, Winner, columns_of
 from arena.formats.native import STEREOSCOPE
 from arena.imports.importer import ImportRequest, VoteImporter
@@ -198,6 +206,48 @@ def test_votes_of_others_have_a_record_of_their_own(arena):
     )
 
 
+def seated(database: Database, campaign: str) -> None:
+    """Make every vote without a seat one of a confirmed seat of this campaign."""
+    with database.write() as connection:
+        voters = connection.scalars(select(BATTLE.c.voter_id).where(BATTLE.c.seat_id.is_(None)))
+        seat = {"campaign": campaign, "code": "", "confirmation": "confirmed"}
+        connection.execute(insert(SEAT), [{**seat, "voter_id": voter} for voter in set(voters)])
+        own = select(SEAT.c.id).where(SEAT.c.voter_id == BATTLE.c.voter_id).scalar_subquery()
+        connection.execute(update(BATTLE).where(BATTLE.c.seat_id.is_(None)).values(seat_id=own))
+
+
+@pytest.mark.parametrize("rule", ["campaign", "counted"])
+def test_votes_of_other_campaigns_have_another_record(arena, rule):
+    seated(arena, "pilot")
+    assert told(opened(arena, who=CountSettings(rule, ("pilot",))))[0][2:] == ("settled", 360)
+    pairs = (("m1", "m2"), ("m1", "m3"), ("m2", "m3"))
+    plant(arena, [vote for pair in pairs for vote in votes(*pair, 30, 30)])
+    seated(arena, "main")
+    of_main = told(opened(arena, who=CountSettings(rule, ("main",))))
+    assert [state for _, _, state, _ in of_main] == ["open", "open"]
+    both = told(opened(arena, who=CountSettings(rule, ("main", "pilot"))))
+    again = told(opened(arena, who=CountSettings(rule, ("pilot", "main"))))
+    assert both == again and len({row[0] for row in rows(arena)}) <= 2
+
+
+def test_forgetting_a_campaigns_orders_takes_those_of_its_source_alone(arena):
+    sources = ("test", "a: test", "test 2")
+    rules = (EVERYONE, CountSettings("counted", ("pilot", "main")), CountSettings("campaign"))
+    names = [
+        source_board_name("bank", multi, rule, source)
+        for source in sources
+        for rule in rules
+        for multi in (False, True)
+    ]
+    names += [source_board_name("imported", False, EVERYONE, "test"), campaign_board_name("main")]
+    order = {"above": 1, "below": 2, "votes": 50, "settled_at": now()}
+    with arena.write() as connection:
+        stored = [{**order, "board": name} for name in (*names, campaign_board_name("pilot"))]
+        connection.execute(insert(SETTLEMENT), stored)
+        forget_orders(connection, "pilot", "test")
+    assert {row[0] for row in rows(arena)} == set(names[6:])
+
+
 @pytest.mark.parametrize("item", [None, "item"])
 def test_votes_that_do_not_tell_their_items_settle_nothing(arena, item):
     """Each would count as an item of its own, and a gap as certain too soon."""
@@ -254,6 +304,21 @@ def test_orders_are_looked_at_every_fifty_votes(arena):
         and later.look.votes // LOOK_EVERY > first.look.votes // LOOK_EVERY
     )
     kept.close()
+
+
+def test_orders_are_looked_at_again_when_votes_are_gone(arena):
+    table = VoteTable(arena)
+    kept = Leaderboard(arena, table, every=0)
+    assert kept.board(KEY, PATIENCE).statistics.look.votes == 360
+    with arena.write() as connection:
+        connection.execute(delete(BATTLE).where(BATTLE.c.id > 355))
+    table.check()
+    kept.board(KEY)
+    kept._executor.submit(lambda: None).result()
+    found = kept.board(KEY).statistics
+    kept.close()
+    assert found and found.look
+    assert (found.votes, found.look.votes) == (355, 355)
 
 
 @pytest.mark.locks_or_dialect

@@ -53,6 +53,30 @@ def test_the_removal_changes_the_first_place_and_takes_only_what_is_there(seed, 
     assert found.removed.sum() == found.votes
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (2, 1, 0)])
+def test_the_rival_is_first_where_others_pass_the_leader_too(order):
+    """All met the last model alone. Without one win the leader is below both others, who are close."""
+    wins = np.zeros((4, 4))
+    for model, (won, lost) in zip(order, ((31, 14), (174, 80), (88, 40)), strict=True):
+        wins[model, 3] = won
+        wins[3, model] = lost
+    found = fragility(bradley_terry(wins))
+    assert found is not None
+    assert (found.leader, found.votes, found.rival) == (order[0], 1, order[2])
+    assert leader(wins - found.removed) == found.rival
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_rival_is_first_on_close_boards(seed):
+    coin = np.random.default_rng(seed)
+    wins = np.zeros((6, 6))
+    wins[:5, 5] = coin.integers(20, 200, 5)
+    wins[5, :5] = np.round(wins[:5, 5] * coin.uniform(0.48, 0.52, 5))
+    found = fragility(bradley_terry(wins))
+    assert found is not None
+    assert leader(wins - found.removed) == found.rival != found.leader
+
+
 def test_a_lead_of_one_vote_hangs_on_it():
     wins = np.array([[0, 6], [5, 0.0]])
     found = fragility(bradley_terry(wins))

@@ -24,7 +24,7 @@ from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE
 from arena.budget import Total
 from arena.database import METADATA, Database, DatabaseError, now
-from arena.fraud.flags import VOTER_FLAG
+from arena.fraud.flags import EVERYONE_REVIEW, VOTER_FLAG
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.live.store import LiveStore
@@ -89,7 +89,7 @@ def flagged(desk: RunDesk, reason: str, strength: float) -> Visitor:
     assert chosen and desk.boards.board(chosen.key, 30).statistics
     flag = {"voter_id": voter.id, "reason": reason, "strength": strength, "raised_at": now()}
     with desk.database.write() as connection:
-        connection.execute(insert(VOTER_FLAG).values(flag))
+        connection.execute(insert(VOTER_FLAG).values(review=EVERYONE_REVIEW, **flag))
     return voter
 
 
