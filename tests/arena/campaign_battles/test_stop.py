@@ -18,7 +18,7 @@ from arena.campaign_battles.spec import BattleSpec
 from arena.campaign_battles.state import CampaignLook, CampaignStates, stop_reason
 from arena.campaign_battles.votes import CollectedVotes
 from arena.database import Database, DatabaseError, now
-from arena.fraud.flags import VOTER_FLAG
+from arena.fraud.flags import VOTER_FLAG, campaign_review
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
@@ -90,7 +90,12 @@ def test_a_look_is_taken_again_when_flags_take_votes_away(duel):
         duel.do(seat)
     looked = duel.states.read_now(campaign).last_look
     assert looked and looked.votes >= 50
-    flag = {"voter_id": seats[0].voter, "strength": 1.0, "raised_at": now()}
+    flag = {
+        "review": campaign_review(campaign.name),
+        "voter_id": seats[0].voter,
+        "strength": 1.0,
+        "raised_at": now(),
+    }
     with duel.database.write() as connection:
         reasons = [{**flag, "reason": reason} for reason in ("HASTY", "ONE_SIDED")]
         connection.execute(VOTER_FLAG.insert(), reasons)
