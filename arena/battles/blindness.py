@@ -6,6 +6,7 @@ knows its token, and the people who got it from the voter (`Outcomes.finished`).
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from datetime import timedelta
 
 from sqlalchemy import Connection, Integer, bindparam, select
 
@@ -13,14 +14,17 @@ from arena.battles.choices import publish_votes
 from arena.battles.sampling import left_out_of_draw
 from arena.battles.tables import BATTLE, IS_FINAL, IS_LIVE, IS_SKIPPED
 from arena.battles.voters import NOBODY, selves
-from arena.database import Database
+from arena.database import Database, Moment, now
 from arena.items.store import ItemBank
 from arena.settings import DemoBank
 
 _READER = selves(bindparam("reader", type_=Integer))
+UNFINISHED_DAYS = 7
+"""The days after which nobody is expected back at an unfinished battle: most visitors leave one behind."""
 _IS_UNDECIDED = select(
     select(BATTLE.c.id)
     .where(BATTLE.c.item_id == bindparam("item"), ~IS_LIVE, ~IS_FINAL, ~IS_SKIPPED)
+    .where(BATTLE.c.began_at > bindparam("since", type_=Moment))
     .exists()
 )
 _HAS_CHOSEN = select(
@@ -54,7 +58,7 @@ class Blindness:
 
     def is_open(self, item: int) -> bool:
         """Returns whether somebody may still choose between two answers to an item: it can be drawn, or has an
-        unfinished battle.
+        unfinished battle of the last UNFINISHED_DAYS.
 
         Raises DatabaseError.
         """
@@ -71,7 +75,8 @@ class Blindness:
         with self.database.read() as connection:
             if closed_source in self.campaign_sources(connection):
                 return True
-            return bool(connection.scalar(_IS_UNDECIDED, {"item": item}))
+            since = now() - timedelta(days=UNFINISHED_DAYS)
+            return bool(connection.scalar(_IS_UNDECIDED, {"item": item, "since": since}))
 
     def _has_chosen(self, reader: int, item: int) -> bool:
         if reader == NOBODY:

@@ -141,9 +141,13 @@ class CampaignStates:
             self._start_reading(campaign).result()
             known = self._states[campaign.id]
         if known.is_old:
-            reading = self._start_reading(campaign)
-            reading.add_done_callback(_log_error)  # Nobody waits for the result.
+            self.read_soon(campaign)
         return known
+
+    def read_soon(self, campaign: Campaign) -> None:
+        """Reads a campaign's state again in the background, at any age; an error is logged."""
+        reading = self._start_reading(campaign)
+        reading.add_done_callback(_log_error)  # Nobody waits for the result.
 
     def read_now(self, campaign: Campaign) -> CampaignState:
         """Reads a campaign's state again, at any age, and returns it."""

@@ -77,9 +77,17 @@ class BattleWork:
                 return False
             return self._is_kept(seat, state, battle)
 
-        return self.store.serve(
+        battle = self.store.serve(
             seat.voter, choose, seat=seat.id, may_come_back=may_come_back, network=network
         )
+        is_running = state is not None and seat.campaign.ended_at is None
+        if battle is None and is_running and (self._has_all_votes(seat) or not self.waits(seat)):
+            # The seat's last vote is final by now. It may be the campaign's last, after which nobody else comes.
+            self.states.read_soon(seat.campaign)
+        return battle
+
+    def _has_all_votes(self, seat: Seat) -> bool:
+        return self.progress(seat).votes >= seat.campaign.spec.seat.votes
 
     def _state(self, seat: Seat) -> CampaignState | None:
         """Returns the state of a seat's campaign.
@@ -90,8 +98,7 @@ class BattleWork:
         try:
             return self.states.state_of(seat.campaign)
         except CampaignError:
-            has_all_votes = self.progress(seat).votes >= seat.campaign.spec.seat.votes
-            if has_all_votes or seat.campaign.ended_at is not None:
+            if self._has_all_votes(seat) or seat.campaign.ended_at is not None:
                 return None
             raise
 

@@ -71,8 +71,7 @@ def parse_workers(lines: Sequence[str], is_table: bool = False) -> list[ListedWo
         likely = separators_of_columns or separators
         suffix = ".tsv" if "\t" in likely else ".csv"
         return _check_names(_text_table_workers(filled, suffix))
-    # A name may be initials, as in "I.D.".
-    if _has_column([header]) and "." not in header:
+    if _has_column([header]) and not _is_initials(header):
         filled = filled[1:]
     return _check_names(ListedWorker(line.row, _unquoted(line.text)) for line in filled)
 
@@ -81,6 +80,11 @@ def _has_column(cells: Iterable[str]) -> bool:
     """Returns whether a cell is the head of a column of workers; a name in another script is no header."""
     heads = dict.fromkeys(cell for cell in cells if cell.isascii())
     return column_named(heads, _NAME_COLUMNS) is not None
+
+
+def _is_initials(line: str) -> bool:
+    """Returns whether a line is a name of initials, as in "I.D."; "Worker I.D." and "Name." are headers."""
+    return "." in line and all(len(part.strip()) < 2 for part in line.split("."))
 
 
 def _is_quoted(line: str) -> bool:

@@ -1,10 +1,14 @@
 """Blindness: answers are shown under their names once nobody may choose between them any more."""
 
+from datetime import timedelta
+
 import pytest
+from sqlalchemy import update
 
 from arena.battles.blindness import Blindness
+from arena.battles.tables import BATTLE
 from arena.battles.voters import NOBODY
-from arena.database import Database
+from arena.database import Database, now
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from tests.support.servers import drafts
@@ -41,3 +45,17 @@ def test_names_wait_for_the_battles_of_an_item_that_left_the_draw(database, kind
         assert not blindness.may_show(NOBODY, battle.item), "it may still be undone"
         visitor.reveal(battle)
     assert blindness.may_show(NOBODY, battle.item)
+
+
+def test_names_do_not_wait_for_a_battle_that_was_left_behind(database):
+    """Nearly every visitor leaves one, so that names would wait for ever."""
+    Ingest(database).add_items("items", "demo", drafts(1, ("m1", "m2")))
+    items = ItemBank(database)
+    items.CHECK_SECONDS = -1.0
+    blindness = Blindness(database, items, "auto")
+    battle = Visitor(database, "one").serve()
+    bring_own_items(database)
+    for days, is_shown in ((6, False), (8, True)):
+        with database.write() as connection:
+            connection.execute(update(BATTLE).values(began_at=now() - timedelta(days=days)))
+        assert blindness.may_show(NOBODY, battle.item) == is_shown

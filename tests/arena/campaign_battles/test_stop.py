@@ -158,6 +158,23 @@ def test_a_vote_that_is_undone_ends_no_campaign(duel):
     assert len(votes_by_tuple(duel.database, campaign)) == 3
 
 
+@pytest.mark.parametrize("votes", [3, 10])
+def test_a_campaign_ends_with_its_last_seat_however_young_its_state_is(duel, monkeypatch, votes):
+    """The vote could still be undone when the state was read, and nobody comes after that worker."""
+    campaign = duel.campaign(seat={"votes": votes, "minutes": 20, "pay": 1}, stop={"votes": 3})
+    seat = duel.seat(campaign, "w")
+    duel.do(seat, most=2)
+    battle = duel.next(seat)
+    assert battle
+    duel.work.take(seat, battle.token, "a", "1")
+    assert duel.again(campaign).ended_at is None
+    monkeypatch.setattr("arena.campaign_battles.state.EVERY_SECONDS", 1000.0)
+    duel.store.reveal(seat.voter, battle.token)
+    assert duel.next(seat) is None
+    wait([duel.states._readings[campaign.id]])
+    assert duel.campaigns.get(campaign.name).why_ended == "it has 3 of 3 votes"
+
+
 def test_a_look_and_a_stop_wait_until_a_vote_can_no_longer_be_undone(duel):
     """Even if its worker closed the page."""
     seat = {"votes": 60, "minutes": 20, "pay": 1}

@@ -21,7 +21,7 @@ def names(name: str, content: str | bytes) -> list[tuple[int, str]]:
 
 
 HEADERS = ["worker", "Workers", "worker_id", "WorkerId", "Worker ID:", "name", " Names ", "ID"]
-HEADERS += ["Participant id", "person", '"worker"']
+HEADERS += ["Participant id", "person", '"worker"', "Worker I.D.", "Name."]
 
 
 @pytest.mark.parametrize("file", ["list", "list.txt", "list.csv", "list.tsv"])
