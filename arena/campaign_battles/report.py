@@ -204,7 +204,11 @@ def flags_in_words(connection: Connection, campaign: Campaign) -> dict[int, tupl
     by_voter = query.order_by(VOTER_FLAG.c.voter_id, VOTER_FLAG.c.reason)
     for voter, reason, model in connection.execute(by_voter):
         words = str(Suspicion[reason])
-        reasons[voter].append(f"{words}: {model}" if model else words)
+        if model:
+            words = f"{words}: {model}"
+        # A source's boards of one and of several images may each have a crowd for the same model.
+        if words not in reasons[voter]:
+            reasons[voter].append(words)
     return {voter: tuple(words) for voter, words in reasons.items()}
 
 

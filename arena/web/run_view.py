@@ -300,11 +300,12 @@ class FlaggedPart(NamedTuple):
 
 
 def _flagged(voter: FlaggedVoter) -> FlaggedPart:
+    crowd_models = {flag.model for flag in voter.flags if flag.reason in CROWD_REASONS}
     state = "counted: one weak reason"
     if voter.flags[0].left_out:
         state = "left off the boards"
-    elif any(flag.reason in CROWD_REASONS for flag in voter.flags):
-        state = "counted, except votes about one model"
+    elif crowd_models:
+        state = f"counted, except votes about {plural(len(crowd_models), 'model')}"
     return FlaggedPart(voter, list(map(_reason, voter.flags)), state)
 
 

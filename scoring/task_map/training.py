@@ -18,7 +18,7 @@ from scoring.benchmarks.mm_vet_questions import file_sha256
 from scoring.benchmarks.offline_answers import offline_choices
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_questions
 from scoring.multiple_choice.types import ChoiceQuestion
-from scoring.task_map.adapters import TASKS, WEIGHTS
+from scoring.task_map.adapters import CONFIG, TASKS, WEIGHTS
 from scoring.task_map.types import TaskMapError
 from scoring.task_map.vectors import TRAINING
 
@@ -29,7 +29,7 @@ def make_vectors(
     """Trains an adapter for each task of a question file on at most `most` samples; yields progress.
 
     Raises RowsError and AnsweringError for the file, TrainingError, and TaskMapError for a file without right answers
-    and for a folder with other settings.
+    and for a folder with other settings or other files.
     """
     all_questions, _ = read_questions(read_records(questions, COMMAND_LINE, IMAGE_COLUMNS))
     with_truths = {
@@ -52,6 +52,8 @@ def make_vectors(
     finished = {task for task in sizes if (out / _folder(task) / WEIGHTS).is_file()}
     if finished:
         yield f"{len(finished):,} of {len(sizes):,} tasks are there already."
+    for task in sizes.keys() - finished:
+        _check_place(out / _folder(task))
     if len(finished) < len(sizes):
         with AdapterTrainer(settings) as trainer:
             yield f"{settings.base}: {trainer.parameter_count:,} numbers an adapter."
@@ -72,7 +74,7 @@ def _train(trainer: AdapterTrainer, task: str, samples: list[Sample], out: Path)
         raise TrainingError(
             f"{task}: {error}. Finished tasks are kept. Run the same command again to continue."
         ) from error
-    shutil.rmtree(out / _folder(task), ignore_errors=True)  # it has no weights
+    shutil.rmtree(out / _folder(task), ignore_errors=True)  # an adapter's that lost its weights
     folder.rename(out / _folder(task))
     left_out = len(samples) - learned.samples
     too_long = f", {left_out} too long" if left_out else ""
@@ -96,6 +98,16 @@ def _check_record(file: Path, record: Mapping[str, object]) -> None:
         raise TaskMapError(
             f"{file} has adapters with other settings: {', '.join(differing)}. Choose another --out, or the same "
             "settings."
+        )
+
+
+def _check_place(folder: Path) -> None:
+    """Raises TaskMapError if an adapter's place has anything but an adapter, since it is replaced."""
+    is_adapter = (folder / CONFIG).is_file()
+    is_empty = folder.is_dir() and not any(folder.iterdir())
+    if folder.exists() and not is_adapter and not is_empty:
+        raise TaskMapError(
+            f"{folder} has other files, and an adapter goes there. Move them, or choose another --out."
         )
 
 

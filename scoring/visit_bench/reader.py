@@ -192,7 +192,8 @@ class ItemIndex:
         by_text = []
         for key, (instruction, names) in items.items():
             text = folded(instruction)
-            by_names.append(((text, names), key))
+            # without blanks around them, as in an entry
+            by_names.append(((text, tuple(name.strip() for name in names)), key))
             by_text.append((text, key))
         self._by_names = grouped(by_names)
         self._by_text = grouped(by_text)

@@ -222,7 +222,8 @@ class SubmissionStore:
             )
         if not report.complete:
             raise SubmissionError(
-                f"{report.title} can't enter a public board, as it answers only some items. Answer all of them."
+                f"{report.title} can't enter a public board, as not every item has an answer from the model. "
+                "Answer all of them."
             )
         with self._database.write() as connection:
             take_turn(connection, SUBMISSION)

@@ -3,14 +3,17 @@
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import insert, select
 
 from arena.admin.actions import latest_actions
 from arena.admin.campaigns import CampaignAdmin
 from arena.admin.checklist import checklist
 from arena.battles.tables import SEAT
 from arena.battles.vote_table import VoteTable
+from arena.campaign_battles.report import flags_in_words
 from arena.campaign_battles.votes import left_out_seats
+from arena.database import now
+from arena.fraud.flags import VOTER_FLAG, campaign_review
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record
 from arena.items.ingest import Ingest
@@ -282,6 +285,17 @@ def test_workers_are_left_out_by_the_campaigns_own_votes_alone(paid):
     assert [person for person, reasons in flags.items() if reasons] == ["rigger"]
     with paid.database.read() as connection:
         assert left_out_seats(connection, paid.campaign) == {rigger.id}
+
+
+def test_a_reason_on_two_boards_of_the_campaign_is_in_the_sheet_once(paid):
+    seat = paid.answer("rigger")
+    flag = {"review": campaign_review("pilot"), "voter_id": seat.voter, "reason": "CROWD"}
+    flag |= {"model_id": 1, "source": 1, "raised_at": now()}
+    with paid.database.write() as connection:
+        both = [{**flag, "multi": multi, "strength": 3.0 + multi} for multi in (False, True)]
+        connection.execute(insert(VOTER_FLAG), both)
+        (reasons,) = flags_in_words(connection, paid.campaign).values()
+    assert len(reasons) == 1
 
 
 def test_the_sheet_looks_at_who_cannot_have_read_the_answers_in_a_seat_of_any_size(bank):

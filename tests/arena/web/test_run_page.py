@@ -18,13 +18,15 @@ from starlette.testclient import TestClient
 from arena.admin.actions import ACT
 from arena.admin.dashboard import DashboardService, StoppedJob
 from arena.admin.erasure import code_of
+from arena.admin.flagged import FlaggedVoter
 from arena.admin.projects import NO_CEILING
 from arena.admin.service import AdminService
 from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE
 from arena.budget import Total
 from arena.database import METADATA, Database, DatabaseError, now
-from arena.fraud.flags import EVERYONE_REVIEW, VOTER_FLAG
+from arena.fraud.detectors import Suspicion
+from arena.fraud.flags import EVERYONE_REVIEW, VOTER_FLAG, FlagRow
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.live.store import LiveStore
@@ -34,7 +36,7 @@ from arena.web.admin_auth import MOST_REFUSED, OPERATOR_COOKIE
 from arena.web.cookies import cookie_hash
 from arena.web.run_forms import Notice, remember_notice, remembered_notice
 from arena.web.run_needs import needs
-from arena.web.run_view import RunInputs, run_html
+from arena.web.run_view import RunInputs, _flagged, run_html
 from tests.support.axe import faults
 from tests.support.live_votes import bring, live_vote
 from tests.support.run_desk import RunDesk, serving
@@ -357,6 +359,19 @@ def test_a_flagged_voter_has_reasons_in_plain_words_and_votes_whose_items_can_be
         if battle.voter_id == visitor.id:
             assert f'form="flagged-hide" name="about" value="{keys[battle.item_id]}">Hide' in page
             assert f'href="/item/{keys[battle.item_id]}"' in page
+
+
+@pytest.mark.parametrize(
+    ("models", "state"), [(("m1", "m1"), "1 model"), (("m1", "m2"), "2 models")]
+)
+def test_a_voter_of_crowds_is_counted_but_for_votes_about_their_models(models, state):
+    """A voter may be in a crowd for one model on two boards."""
+    flags = [
+        FlagRow(7, Suspicion.CROWD_FOR, model, strength, now(), left_out=False)
+        for model, strength in zip(models, (3.0, 4.0), strict=True)
+    ]
+    part = _flagged(FlaggedVoter(voter=7, flags=tuple(flags), votes=20, latest=()))
+    assert part.state == f"counted, except votes about {state}"
 
 
 def test_images_are_kept_or_taken_down_and_a_visitor_is_forgotten(desk):

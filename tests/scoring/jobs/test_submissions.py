@@ -426,8 +426,11 @@ def test_two_models_meet_once_whatever_name_a_variant_gets(submissions, submit, 
 
 def test_a_partial_submission_stays_private(submissions, submit):
     report = judged(submit({keys()[0]: "x"}).report)
-    with pytest.raises(SubmissionError, match="only some items"):
-        submissions.store.enter("ada", report)
+    texts = {key: f"says {place}" for place, key in enumerate(keys())}
+    failed = judged(submit({**texts, keys()[0]: "Internal Server Error"}).report)
+    for partial in (report, failed):
+        with pytest.raises(SubmissionError, match="not every item has an answer from the model"):
+            submissions.store.enter("ada", partial)
     assert submissions.store.board_keys() == ()
     single = {key: "x" for place, key in enumerate(keys()) if place % 2 == 0}
     assert submit(single).report.complete, "all single images are one board"

@@ -298,14 +298,15 @@ def test_planted_groups_are_found_and_two_runs_agree(tmp_path):
     assert mantel(first, second).r > 0.7
 
 
-@pytest.mark.parametrize("start", ["pissa", "pissa_niter_4", "olora", "eva", "loftq"])
+@pytest.mark.parametrize("start", ["pissa", "pissa_niter_4", "olora", "corda", "loftq"])
 def test_adapters_that_began_by_changing_the_base_are_left_out(tmp_path, start):
     """Their product has what was taken from the base, which is nearly the same in all."""
     root = write_adapters(tmp_path / "them", TASKS)
     write_adapter(root / "other", TASKS["task0"], init_lora_weights=start)
-    for place, known in enumerate((True, False, "gaussian", None)):
+    starts = (True, False, None, "gaussian", "eva", "orthogonal", "mica")
+    for place, known in enumerate(starts):
         write_adapter(root / f"same{place}", TASKS["task0"], init_lora_weights=known)
-    list_tasks(root, [*TASKS, "other", *(f"same{place}" for place in range(4))])
+    list_tasks(root, [*TASKS, "other", *(f"same{place}" for place in range(len(starts)))])
     found = vector_map(root)
     assert found.left_out == ("other",)
     assert f"has init_lora_weights '{start}'" in found.notices[0]

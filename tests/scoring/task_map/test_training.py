@@ -1,10 +1,13 @@
 """Training of task vectors: files without anything to learn, and runs that were stopped."""
 
+import base64
+import io
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from arena.inference.adapter_process import TrainingSettings
 from scoring.task_map import training
@@ -27,6 +30,17 @@ def test_a_file_without_right_answers_trains_nothing(tmp_path):
 class Trainer:
     """A trainer that learns nothing, and saves as the real one does."""
 
+    parameter_count = 1
+
+    def __init__(self, settings: TrainingSettings = SETTINGS) -> None:
+        pass
+
+    def __enter__(self) -> "Trainer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
     def train(self, samples: list, folder: Path) -> SimpleNamespace:
         folder.mkdir()
         for name in (CONFIG, WEIGHTS):
@@ -40,6 +54,23 @@ def test_a_task_whose_weights_alone_were_deleted_is_trained_again(tmp_path):
     (tmp_path / "cats" / WEIGHTS).unlink()
     assert training._train(trainer, "cats", [], tmp_path).startswith("cats: 0 samples")
     assert sorted(file.name for file in (tmp_path / "cats").iterdir()) == [CONFIG, WEIGHTS]
+
+
+@pytest.mark.parametrize("name", ["cats/holiday.jpg", "cats"])
+def test_what_is_in_an_adapters_place_and_is_none_stays(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(training, "AdapterTrainer", Trainer)
+    questions = tmp_path / "questions.tsv"
+    file = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(file, "PNG")
+    picture = base64.b64encode(file.getvalue()).decode()
+    heading = "index\timage\tquestion\tA\tB\tanswer\tcategory"
+    questions.write_text(f"{heading}\n1\t{picture}\tWhat?\tx\ty\tA\tcats\n")
+    own = tmp_path / name
+    own.parent.mkdir(exist_ok=True)
+    own.write_text("mine", "utf-8")
+    with pytest.raises(TaskMapError, match="cats has other files, and an adapter goes there"):
+        list(make_vectors(questions, tmp_path, SETTINGS, None))
+    assert own.read_text("utf-8") == "mine"
 
 
 def test_a_run_that_was_killed_while_it_wrote_its_record_can_be_repeated(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scoring.visit_bench.reader import read_submission
+from scoring.visit_bench.reader import ItemIndex, read_submission
 
 
 def entry(path, **cells):
@@ -43,3 +43,11 @@ def test_a_list_that_names_no_images_is_a_problem(tmp_path, cell):
 @pytest.mark.parametrize(("cell", "item"), [(5, "5"), ("5", "5"), (" k ", "k"), (None, None)])
 def test_an_items_key_may_be_a_number(tmp_path, cell, item):
     assert entry(tmp_path / "m.jsonl", item=cell).item == item
+
+
+@pytest.mark.parametrize("name", ["cat.jpg", " cat.jpg ", "https://a.example/cat.jpg "])
+def test_an_item_whose_image_has_blanks_around_its_name_is_known(tmp_path, name):
+    index = ItemIndex({"k": ("What?", ("cat.jpg ",))})
+    texts: dict[str, str] = {}
+    assert index.add_answer(entry(tmp_path / "m.jsonl", images=name), texts) is None
+    assert texts == {"k": "A cat."}
