@@ -139,10 +139,12 @@ class Erasure:
             accounts = [account_arrival(subject, "").person for subject in subjects]
             seats = select(SEAT_ENTRY.c.seat_id).where(SEAT_ENTRY.c.person.in_(accounts))
             own_voters += connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.id.in_(seats)))
-            # A cookie whose login is over is a guest.
+            # A cookie whose login is over is a guest, unless another person has logged in with it since.
             logins = select(LOGIN.c.cookie_hash).where(LOGIN.c.voter_id.in_(own_voters))
             guests = select(VOTER.c.id).where(VOTER.c.cookie_hash.in_(logins))
-            own_voters += connection.scalars(guests.where(VOTER.c.id.not_in(own_voters)))
+            others = select(ADOPTION.c.guest).where(ADOPTION.c.person.not_in(own_voters))
+            is_new = VOTER.c.id.not_in(own_voters) & VOTER.c.id.not_in(others)
+            own_voters += connection.scalars(guests.where(is_new))
             own_cookies = connection.scalars(_cookie_hashes(own_voters)).all()
             cookies = _sharing_cookies(connection, own_cookies)
         if self._credits is not None:

@@ -22,6 +22,7 @@ _READ_CHARACTERS = 2000
 _LETTER_ALONE = re.compile(r"[\W_]*([A-Za-z])[\W_]*")
 _LETTER_FIRST = re.compile(r"[\W_]*([A-Z])[.:)\]*](?!\w\.)")  # not "E.g."
 _ANNOUNCED_LETTER = re.compile(r"\b(?i:answer|option|choice)(?: is)?:? ?[*_(\[\"']{0,3}([A-Z])\b")
+_MARKED_LETTER = re.compile(r"(?<![\w'’])([A-Z])[.:)\]*]{1,3} ?")
 _OTHER_LETTER = re.compile(
     rf"(?<![\w'’])(?:(?<= or )|(?<= and )|(?!A [a-z]))([{LETTERS}])(?![\w'’])(?!\.\w\.)"
 )
@@ -73,7 +74,7 @@ def letter_in(reply: str, options: Sequence[str]) -> str | None:
     ):
         chosen = {first[1]} & same
     else:
-        chosen = _named_letters(reply, letters)
+        chosen = _named_letters(_without_options(reply, options), letters)
     if len(chosen) != 1:
         return None
     letter = chosen.pop()
@@ -85,6 +86,18 @@ def _same_options(text: str, options: Sequence[str]) -> set[str]:
     plain_text = _plain(text)
     pairs = zip(LETTERS, options, strict=False)
     return {letter for letter, option in pairs if _plain(option) == plain_text}
+
+
+def _without_options(reply: str, options: Sequence[str]) -> str:
+    """Returns a reply with "x" for each option behind its letter, since it may have a letter or a "no" itself."""
+    option_of = dict(zip(LETTERS, options, strict=False))
+    for match in reversed(list(_MARKED_LETTER.finditer(reply))):
+        option = option_of.get(match[1], "")
+        end = match.end() + len(option)
+        is_whole = not reply[end : end + 1].isalnum()
+        if is_whole and reply[match.end() : end].casefold() == option.casefold():
+            reply = f"{reply[: match.end()]}x{reply[end:]}"
+    return reply
 
 
 def _named_letters(reply: str, letters: str) -> set[str]:

@@ -94,6 +94,8 @@ _VISITOR_BUDGET = re.compile(r"(live )?day ")
 """Name prefix of budgets for one day and one visitor; these stay here, and a new disk starts that day at zero."""
 _COPIES = "copies"
 """Counter of backup batches; a restore continues from the last one."""
+_ACKNOWLEDGED = "acknowledged copies"
+"""The number of the latest batch that is safe in a backup, in the meta table."""
 _NOT_WHOLE = "isn't whole. Delete it from the dataset or restore it there"
 _KEYS_AT_ONCE = 500
 """The most keys in one statement."""
@@ -166,6 +168,11 @@ class ChangeLog:
         with self._database.read() as connection:
             return counter(connection, _COPIES)
 
+    def acknowledged_number(self) -> int:
+        """Returns the number of the latest batch that is safe in a backup; 0 before the first, and after a restore."""
+        with self._database.read() as connection:
+            return counter(connection, _ACKNOWLEDGED)
+
     def count_waiting(self) -> int:
         """Returns the number of changes that are not acknowledged yet."""
         with self._database.read() as connection:
@@ -223,6 +230,13 @@ class ChangeLog:
             for start in range(0, len(batch.ids), _KEYS_AT_ONCE):
                 ids = batch.ids[start : start + _KEYS_AT_ONCE]
                 connection.execute(delete(OUTBOX).where(OUTBOX.c.id.in_(ids)))
+            number = self._database.insert(META).values(name=_ACKNOWLEDGED, value=batch.number)
+            latest_number = number.on_conflict_do_update(
+                index_elements=["name"],
+                set_={"value": batch.number},
+                where=META.c.value < batch.number,
+            )
+            connection.execute(latest_number)
 
     def unpack(
         self, contents: Iterable[bytes], names: Iterable[str] = repeat("a file of the copy")

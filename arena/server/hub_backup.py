@@ -347,8 +347,11 @@ class HubBackup:
     def _check_dataset(self) -> None:
         """Checks the dataset before the first commit. A new dataset gets all rows.
 
-        Raises HubError if it is the copy of another database, or of a later state of this one.
+        Raises HubError if it is the copy of another database, or of a later state of this one, or if it lacks changes
+        that were copied to another dataset.
         """
+        # Read before the paths, since another server of this database may commit meanwhile.
+        acknowledged_number = self.change_log.acknowledged_number()
         paths = self._hub.paths()
         refuse_another(self._writer, paths)
         # Read after the paths, since another server of this database may commit meanwhile.
@@ -357,6 +360,11 @@ class HubBackup:
             raise HubError(
                 "the dataset in MIRROR is newer than this database, as if an older backup was put back, so copying has "
                 "stopped here. Set MIRROR to a new dataset"
+            )
+        if self._writer in paths and _latest_number(paths) < acknowledged_number:
+            raise HubError(
+                "the dataset in MIRROR lacks changes that were copied to another one, so copying has stopped here. "
+                "Set MIRROR to a new dataset"
             )
         if last_number and self._writer not in paths:
             self.change_log.start_anew()

@@ -139,11 +139,12 @@ class _Repeats:
 
     def __call__(self, record: logging.LogRecord) -> bool:
         try:
-            text = record.getMessage()
-        except (TypeError, ValueError):  # arguments that don't fit, which the handler passes over
+            error = repr(record.exc_info and record.exc_info[1])
+            key = hash((record.name, record.getMessage(), error))
+        except Exception:  # noqa: BLE001 a library logs anything; the handler passes over what has no text
             return True
-        key = hash((record.name, text, repr(record.exc_info and record.exc_info[1])))
-        if record.created - self._written_at.get(key, -math.inf) < _REPEAT_SECONDS:
+        age = record.created - self._written_at.get(key, -math.inf)
+        if 0 <= age < _REPEAT_SECONDS:  # below 0 after the clock was set back
             return False
         if len(self._written_at) >= _MOST_REPEATS:
             self._written_at.clear()

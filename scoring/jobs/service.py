@@ -263,8 +263,9 @@ class JobService:
     def delete(self, owner: str, link: str) -> None:
         """Deletes a job and its file, but no newer file of the same name. Raises JobError."""
         job = self.jobs.delete(owner, link)
-        scored_at = job.finished or job.created
-        self.upload_store.drop(owner, job.file, before=scored_at.timestamp())
+        # A judge reads a file long after it came; a free report that is scored again has the latest time.
+        read_at = job.created if job.address else job.finished or job.created
+        self.upload_store.drop(owner, job.file, before=read_at.timestamp())
 
     def count_left(self, job: Job) -> int:
         """Returns the number of answers that the rules left open in a report without a judge; else 0."""

@@ -27,7 +27,7 @@ from arena.admin.erasure import (
 from arena.battles.choices import UnknownBattleError
 from arena.battles.tables import BATTLE, TURN, VOTER
 from arena.battles.vote_table import VoteTable
-from arena.battles.voters import LOGIN, LOGIN_AGE, NOBODY, Account, Voters
+from arena.battles.voters import LOGIN, LOGIN_AGE, NOBODY, Account, Voters, selves
 from arena.budget import BUDGET
 from arena.database import METADATA, Database, now
 from arena.fraud.flags import voter_marks
@@ -215,6 +215,26 @@ def test_a_person_is_forgotten_with_the_guest_behind_a_login_that_is_over(
     assert images.path(guest.id, token) is None
     with bank.read() as connection:
         assert guest.id not in set(connection.scalars(select(BATTLE.c.voter_id)))
+
+
+@pytest.mark.locks_or_dialect
+def test_a_guest_whom_another_person_was_is_not_forgotten_with_who_had_the_browser_before(
+    bank, images, forgetting
+):
+    voters = Voters(bank)
+    ann = voters.log_in(Account("4711", "ann"), COOKIE, "a shared browser")
+    voters.log_out("a shared browser")
+    guest = Visitor(bank, "a shared browser")
+    guest.decide()
+    token = bring(images, guest.id, live_vote(bank, guest.id), keep=True)
+    bob = voters.log_in(Account("4712", "bob"), "a shared browser", "cookie of bob")
+    forgetting.forget(ann, "ada")
+    assert images.path(guest.id, token) is not None
+    with bank.read() as connection:
+        assert set(connection.scalars(selves(bob))) == {bob, guest.id}
+        assert guest.id in set(connection.scalars(select(BATTLE.c.voter_id)))
+    forgetting.forget(bob, "ada")
+    assert images.path(guest.id, token) is None
 
 
 def test_whether_a_vote_counts_does_not_change(bank, forgetting):

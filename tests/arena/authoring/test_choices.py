@@ -96,6 +96,9 @@ def test_a_models_letter_is_read_where_it_is_sure(reply, letter):
 
 def test_an_option_behind_its_letter_may_have_a_letter_itself():
     assert letter_in("B. Vitamin A.", ("Vitamin B", "Vitamin A")) == "B"
+    assert letter_in("Answer: B. Vitamin A", ("Vitamin B", "Vitamin A")) == "B"
+    assert letter_in("B) vitamin A, as in carrots", ("Vitamin B", "Vitamin A")) == "B"
+    assert letter_in("B. Vitamin A or C", ("Vitamin B", "Vitamin A", "Vitamin C")) is None
 
 
 def test_of_options_that_differ_in_case_alone_a_letter_tells():
@@ -107,6 +110,10 @@ def test_of_options_that_differ_in_case_alone_a_letter_tells():
 def test_an_option_may_be_a_rejection():
     assert letter_in("A. No.", ("no", "not yet")) == "A"
     assert letter_in("B. Not yet", ("no", "not yet")) == "B"
+    assert letter_in("A. No, there is none.", ("no", "not yet")) == "A"
+    assert letter_in("Answer: B) Not yet, I think", ("no", "not yet")) == "B"
+    assert letter_in("A. No, the answer is B", ("no", "not yet")) is None
+    assert letter_in("A. Not at all", ("no", "not yet")) is None
 
 
 def test_no_letter_is_right_more_often():

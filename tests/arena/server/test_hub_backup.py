@@ -125,6 +125,26 @@ def test_a_new_dataset_gets_what_was_copied_to_another_one(database, another, tm
     assert rows(fresh) == rows(database)
 
 
+@pytest.mark.locks_or_dialect
+def test_a_dataset_lacks_what_was_copied_to_another_one_meanwhile(database, tmp_path):
+    """As if MIRROR had been changed, and changed back."""
+    first = FolderHub()
+    rng = random.Random(21)
+    copy_all(backup_of(bank(database), first, tmp_path))
+    use(database, 1, 2, rng)
+    again = backup_of(database, first, tmp_path)
+    copy_all(again)
+    assert again.state().problem == ""
+    use(database, 1, 2, rng)
+    copy_all(backup_of(database, FolderHub(), tmp_path))
+    use(database, 1, 2, rng)
+    back = backup_of(database, first, tmp_path)
+    before = dict(first.files)
+    back._commit_waiting()
+    assert "MIRROR lacks changes that were copied to another one" in back.state().problem
+    assert first.files == before
+
+
 @pytest.mark.parametrize("fold", [2, FOLD])
 def test_an_older_backup_that_was_put_back_leaves_the_newer_copy_alone(
     another, tmp_path, monkeypatch, fold

@@ -79,6 +79,34 @@ def test_a_record_that_repeats_is_a_line_a_minute():
     ]
 
 
+def test_a_clock_that_is_set_back_silences_no_record():
+    with logged() as written:
+        for second in (5000, 0, 1):
+            record = logging.LogRecord("x", logging.WARNING, "", 1, "late", (), None)
+            record.created = 1e9 + second
+            logging.getLogger("x").handle(record)
+    assert len(records(written)) == 2
+
+
+class Wordless(Exception):
+    """An error that can't be printed."""
+
+    def __repr__(self) -> str:
+        raise LookupError("no words")
+
+    __str__ = __repr__
+
+
+def test_a_record_without_a_text_breaks_nothing():
+    with logged() as written:
+        log = logging.getLogger("x")
+        log.warning("%(name)s", {"other": 1})
+        log.warning("%s", Wordless())
+        log.warning("failed", exc_info=Wordless())
+        log.warning("another")
+    assert records(written)[-1]["text"] == "another"
+
+
 def test_what_is_told_apart_is_bounded():
     with logged() as written:
         for number in range(2500):

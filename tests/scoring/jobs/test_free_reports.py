@@ -197,6 +197,16 @@ def test_another_file_that_waits_outlives_a_report(visit, tmp_path, has_same_nam
     assert visit.upload_store.find(OWNER, waiting).path.is_file()
 
 
+def test_a_file_that_comes_while_a_judge_reads_another_of_its_name_outlives_that_report(
+    visit, database, tmp_path
+):
+    job = visit.bench.quoted()
+    waiting = visit.brings(table_file(tmp_path / job.file, [row(1, "B")]))
+    set_job(database, job.link, state="done", finished=now())
+    visit.service.delete(OWNER, job.link)
+    assert visit.upload_store.find(OWNER, waiting).path.is_file()
+
+
 def test_a_disk_that_is_nearly_full_takes_no_upload_no_free_report_and_no_own_image(
     database, tmp_path
 ):
