@@ -6,6 +6,7 @@ from arena.io.tables import Record
 from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.registry import open_upload
 from scoring.report import csv_bytes
+from scoring.specs.files import OURS, load_folder
 from scoring.specs.reading import items_of, read_spec_rows, split_of
 from scoring.specs.report import figure_lines
 from scoring.specs.schema import spec_of
@@ -111,6 +112,15 @@ def test_units_made_of_a_column_that_the_file_lacks_are_left_out(tmp_path, deriv
     assert means(found) == {"Single": 75.0}
     numbered = [{**line, lacked: str(number)} for number, line in enumerate(lines, 1)]
     assert means(report(tmp_path / "n.csv", spec, numbered)).keys() == {*spec.figures}
+
+
+@pytest.mark.parametrize(("name", "spec"), load_folder(OURS))
+def test_a_benchmark_of_ours_has_a_figure_without_ids(name, spec):
+    columns = {
+        spec.source_of(column) for each in spec.figures for column in spec.needed_columns(each)
+    }
+    for protocol in spec.protocols:
+        assert spec.figures_under(protocol, columns - {spec.columns.id}), (name, protocol)
 
 
 EMPTY = "The file has no column {!r}, so every cell of it counts as empty."
