@@ -312,7 +312,10 @@ class _RowReader:
         return self._layouts[key]
 
     def _row_id(self, cells: Mapping[str, Any], record: Record) -> str | None:
-        """The row's id; without a column of ids, that of its question's text. None after reporting a problem."""
+        """The row's id; without a column of ids, that of its question's text, else its number in the file's order.
+
+        None after reporting a problem.
+        """
         text = cell_text(cells.get(self._spec.columns.id)).strip()
         whole_number = text.removesuffix(".0")  # pandas makes 3.0 of 3 in a column with empty cells
         if whole_number.removeprefix("-").isdecimal():
@@ -326,7 +329,8 @@ class _RowReader:
             if len(ids) == 1:
                 return ids[0]
             known_question = self._question_text(self._questions.get(number, {}))
-            if question and known_question not in ("", question):
+            # Either file may have the question in a longer prompt; no text is part of any.
+            if question not in known_question and known_question not in question:
                 column = self._spec.columns.id
                 text = f"{len(ids)} questions have this text, and one is needed. Add a column {column!r}."
                 self._add_problem(text, record.row)

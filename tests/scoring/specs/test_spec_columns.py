@@ -199,6 +199,26 @@ def test_answers_without_ids_are_joined_by_their_questions_texts():
     assert unasked.id == "0"
 
 
+PROMPT = "<image>\nAnswer with one word.\n{question}"
+
+
+@pytest.mark.parametrize(
+    ("asked_as", "published_as"), [(PROMPT, "{question}"), ("{question}", PROMPT)]
+)
+def test_answers_without_ids_may_have_the_question_in_a_prompt(asked_as, published_as):
+    questions = {
+        id: {**cells, "question": published_as.format(**cells)} for id, cells in QUESTIONS.items()
+    }
+    lines = [
+        {"question": asked_as.format(**cells), "prediction": id} for id, cells in QUESTIONS.items()
+    ]
+    file = read(toy(), lines, questions)
+    assert [(row.id, row.answer) for row in file.rows] == [(id, id) for id in QUESTIONS]
+    assert all(problem.blocks == "nothing" for problem in file.problems)
+    exchanged = read(toy(), [*reversed(lines)], questions)
+    assert any(problem.blocks == "scoring" for problem in exchanged.problems)
+
+
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
