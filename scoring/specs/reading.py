@@ -387,9 +387,10 @@ class _RowReader:
                 text = f"{field}: The file has no column {column!r}, so this is left out."
                 self._add_problem(text, blocks="nothing")
         for name, figure in spec.figures.items():
-            self._add_empty_columns(
-                f"figures.{name}", map(spec.source_of, figure.condition_columns)
-            )
+            needed_columns = map(spec.source_of, spec.needed_columns(name))
+            if all(column in present for column in needed_columns):
+                conditions = map(spec.source_of, figure.condition_columns)
+                self._add_empty_columns(f"figures.{name}", conditions)
         for protocol in spec.protocols:
             figures = spec.figures_under(protocol, present)
             if not figures:

@@ -143,6 +143,14 @@ def test_a_column_that_a_figures_conditions_lack_is_named(figure, lacked):
     assert problems(spec, [{**line, **dict.fromkeys(lacked, "x")}]) == []
 
 
+def test_a_figure_that_is_left_out_has_one_notice():
+    figure = {"mean_of": "level", "without": {"level": "easy", "half": "2D"}}
+    spec = toy(figures={"All": "mean", "Some": figure})
+    line = {"index": "1", "answer": "cat", "prediction": "cat"}
+    left_out = "figures.Some: The file has no column 'level', so this is left out."
+    assert problems(spec, [line]) == [(left_out, "nothing")]
+
+
 def test_each_rule_that_is_used_needs_its_own_right_answers():
     own = {"kind": "number", "truth": "gold"}
     counted = {"index": "1", "form": "count", "gold": "7", "prediction": "7"}
