@@ -30,7 +30,9 @@ def problems(spec, lines, questions=None):
 def report(path, spec, lines, protocol="strict"):
     heads = list(dict.fromkeys(name for line in lines for name in line))
     path.write_bytes(csv_bytes(heads, [[line.get(head, "") for head in heads] for line in lines]))
-    return open_upload(path, benchmark=spec_benchmark(OWN, spec)).report(protocol)
+    opened = open_upload(path, benchmark=spec_benchmark(OWN, spec))
+    assert opened is not None
+    return opened.report(protocol)
 
 
 def means(report):
