@@ -36,6 +36,8 @@ _WITHOUT_BLANKS = re.compile(
 )
 """Signs of Thai, Lao, Tibetan, Burmese, Khmer, Han, kana and bopomofo, which have no blanks between words; of Hangul,
 whose particles follow a word without one; and signs that choose another sign's form."""
+_ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05bd\u064b-\u0652\u0670]{0,4}")
+"""Accents on a letter, and the vowel signs of Hebrew and Arabic, which may be left out."""
 
 
 class TextRule(JudgedKind):
@@ -151,7 +153,7 @@ def has_words(text: str, words: str) -> bool:
     """
     place = text.find(words)
     while place >= 0:
-        end = place + len(words)
+        end = _end_of_accents(text, place + len(words))
         before = text[place - 1 : place]
         after = text[end : end + 1]
         # At either end of the text, the neighbour is empty and joins nothing.
@@ -161,6 +163,12 @@ def has_words(text: str, words: str) -> bool:
             return True
         place = text.find(words, place + 1)
     return False
+
+
+def _end_of_accents(text: str, place: int) -> int:
+    """The place behind the accents on the letter before a place: the last letter of "كتابٌ" is that of "كتاب"."""
+    accents = _ACCENTS.match(text, place)
+    return accents.end() if accents else place
 
 
 def _is_joined(left: str, right: str) -> bool:

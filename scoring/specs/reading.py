@@ -312,7 +312,10 @@ class _RowReader:
         return self._layouts[key]
 
     def _row_id(self, cells: Mapping[str, Any], record: Record) -> str | None:
-        """The row's id; without a column of ids, that of its question's text. None after reporting a problem."""
+        """The row's id; without a column of ids, that of its question's text, else its number in the file's order.
+
+        None after reporting a problem.
+        """
         text = cell_text(cells.get(self._spec.columns.id)).strip()
         whole_number = text.removesuffix(".0")  # pandas makes 3.0 of 3 in a column with empty cells
         if whole_number.removeprefix("-").isdecimal():
@@ -326,7 +329,8 @@ class _RowReader:
             if len(ids) == 1:
                 return ids[0]
             known_question = self._question_text(self._questions.get(number, {}))
-            if question and known_question not in ("", question):
+            # Either file may have the question in a longer prompt; no text is part of any.
+            if question not in known_question and known_question not in question:
                 column = self._spec.columns.id
                 text = f"{len(ids)} questions have this text, and one is needed. Add a column {column!r}."
                 self._add_problem(text, record.row)
@@ -383,9 +387,10 @@ class _RowReader:
                 text = f"{field}: The file has no column {column!r}, so this is left out."
                 self._add_problem(text, blocks="nothing")
         for name, figure in spec.figures.items():
-            self._add_empty_columns(
-                f"figures.{name}", map(spec.source_of, figure.condition_columns)
-            )
+            needed_columns = map(spec.source_of, spec.needed_columns(name))
+            if all(column in present for column in needed_columns):
+                conditions = map(spec.source_of, figure.condition_columns)
+                self._add_empty_columns(f"figures.{name}", conditions)
         for protocol in spec.protocols:
             figures = spec.figures_under(protocol, present)
             if not figures:

@@ -168,12 +168,19 @@ class ScoredRows:
         """The rows with these cells; a column that is not there has empty ones."""
         mask = self.all_rows
         for column, value in conditions.items():
-            if column in self.cells:
-                empty_names = filter(is_empty, self.groups(column))
-                mask = mask & self.mask_of_groups(column, [value] if value else empty_names)
+            if column not in self.cells:
+                mask = ~self.all_rows if value else mask
             elif value:
-                mask = ~self.all_rows
+                mask = mask & self.mask_of_groups(column, [value])
+            else:
+                mask = mask & self.mask_of_empty_cells(column)
         return mask
+
+    def mask_of_empty_cells(self, column: str) -> Mask:
+        """The rows whose cell is empty, or has empty members alone."""
+        cells = self.cells[column]
+        members = [cell if isinstance(cell, tuple) else (cell,) for cell in cells.distinct]
+        return cells.mask_of_cells(all(map(is_empty, texts)) for texts in members)
 
     def mask_of_conditions(self, where: Mapping[str, str], without: Mapping[str, str]) -> Mask:
         """The rows with all cells of `where`, but for those with all cells of `without` if it has any."""

@@ -205,6 +205,9 @@ def test_scale_where_above_and_figures_of_figures():
     words = toy([1.0, 0.0, 1.0, 0.0], cells={"level": ["nan", "easy", "", "NA"]})
     assert value({"count": "rows", "where": {"level": ""}}, words) == 2.0
     assert value({"mean": "rows", "without": {"level": ""}}, words) == 0.0
+    several = toy([1.0, 0.0, 1.0], cells={"level": [("easy", "NA"), ("nan", ""), "NA"]})
+    assert value({"count": "rows", "where": {"level": ""}}, several) == 1.0
+    assert value({"count": "rows", "where": {"level": "NA"}}, several) == 2.0
     assert value({"mean": "rows", "where": {"absent": "z"}}, rows) is None
     assert value({"mean_of": "part"}, rows) == pytest.approx(250 / 3), "a list is in each group"
     assert value("count", rows) == 3.0

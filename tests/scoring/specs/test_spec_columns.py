@@ -6,6 +6,7 @@ from arena.io.tables import Record
 from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.registry import open_upload
 from scoring.report import csv_bytes
+from scoring.specs.files import OURS, load_folder
 from scoring.specs.reading import items_of, read_spec_rows, split_of
 from scoring.specs.report import figure_lines
 from scoring.specs.schema import spec_of
@@ -29,7 +30,9 @@ def problems(spec, lines, questions=None):
 def report(path, spec, lines, protocol="strict"):
     heads = list(dict.fromkeys(name for line in lines for name in line))
     path.write_bytes(csv_bytes(heads, [[line.get(head, "") for head in heads] for line in lines]))
-    return open_upload(path, benchmark=spec_benchmark(OWN, spec)).report(protocol)
+    opened = open_upload(path, benchmark=spec_benchmark(OWN, spec))
+    assert opened is not None
+    return opened.report(protocol)
 
 
 def means(report):
@@ -113,6 +116,15 @@ def test_units_made_of_a_column_that_the_file_lacks_are_left_out(tmp_path, deriv
     assert means(report(tmp_path / "n.csv", spec, numbered)).keys() == {*spec.figures}
 
 
+@pytest.mark.parametrize(("name", "spec"), load_folder(OURS))
+def test_a_benchmark_of_ours_has_a_figure_without_ids(name, spec):
+    columns = {
+        spec.source_of(column) for each in spec.figures for column in spec.needed_columns(each)
+    }
+    for protocol in spec.protocols:
+        assert spec.figures_under(protocol, columns - {spec.columns.id}), (name, protocol)
+
+
 EMPTY = "The file has no column {!r}, so every cell of it counts as empty."
 
 
@@ -131,6 +143,14 @@ def test_a_column_that_a_figures_conditions_lack_is_named(figure, lacked):
     told = [(f"figures.Some: {EMPTY.format(column)}", "nothing") for column in lacked]
     assert problems(spec, [line]) == told
     assert problems(spec, [{**line, **dict.fromkeys(lacked, "x")}]) == []
+
+
+def test_a_figure_that_is_left_out_has_one_notice():
+    figure = {"mean_of": "level", "without": {"level": "easy", "half": "2D"}}
+    spec = toy(figures={"All": "mean", "Some": figure})
+    line = {"index": "1", "answer": "cat", "prediction": "cat"}
+    left_out = "figures.Some: The file has no column 'level', so this is left out."
+    assert problems(spec, [line]) == [(left_out, "nothing")]
 
 
 def test_each_rule_that_is_used_needs_its_own_right_answers():
@@ -187,6 +207,26 @@ def test_answers_without_ids_are_joined_by_their_questions_texts():
     assert [row.id for row in read(toy(), spaced, QUESTIONS).rows] == ["1"]
     (unasked,) = read(toy(), [{"prediction": "x"}], QUESTIONS).rows
     assert unasked.id == "0"
+
+
+PROMPT = "<image>\nAnswer with one word.\n{question}"
+
+
+@pytest.mark.parametrize(
+    ("asked_as", "published_as"), [(PROMPT, "{question}"), ("{question}", PROMPT)]
+)
+def test_answers_without_ids_may_have_the_question_in_a_prompt(asked_as, published_as):
+    questions = {
+        id: {**cells, "question": published_as.format(**cells)} for id, cells in QUESTIONS.items()
+    }
+    lines = [
+        {"question": asked_as.format(**cells), "prediction": id} for id, cells in QUESTIONS.items()
+    ]
+    file = read(toy(), lines, questions)
+    assert [(row.id, row.answer) for row in file.rows] == [(id, id) for id in QUESTIONS]
+    assert all(problem.blocks == "nothing" for problem in file.problems)
+    exchanged = read(toy(), [*reversed(lines)], questions)
+    assert any(problem.blocks == "scoring" for problem in exchanged.problems)
 
 
 @pytest.mark.parametrize(
