@@ -42,6 +42,8 @@ class SpecRow:
     """The number of its first row in its file."""
     picture: str = ""
     """Identity of its picture; "" if the file has none."""
+    letter: str | None = None
+    """Letter of its right option, if the question file shows it."""
 
 
 def items_of(spec: Spec, rows: Sequence[SpecRow], protocol: RuleProtocol) -> list[Item]:
@@ -71,12 +73,12 @@ class _TruthColumn(NamedTuple):
 
 
 def _truth_columns(spec: Spec, items: Sequence[Item]) -> Iterator[_TruthColumn]:
-    """Yields the right answers of letters, by the column that the rule of each question reads."""
+    """Yields the right answers of questions that have no letter yet, by the column that the rule of each reads."""
     cells = []
     for place, item in enumerate(items):
         case = case_of(spec, item.cells)
         cell = case.rule.truth_cell(item) if case else None
-        if case and cell and not is_empty(cell.written):
+        if case and cell and item.letter is None and not is_empty(cell.written):
             cells.append((case.rule.truth, (place, cell)))
     for column in grouped(cells).values():
         places = [place for place, _ in column]
@@ -102,6 +104,7 @@ def item_of(spec: Spec, row: SpecRow) -> Item:
         truth=None if is_empty(truth) else truth,
         options=options_of(spec, row.cells),
         cells=row.cells,
+        letter=row.letter,
     )
 
 
@@ -276,11 +279,12 @@ class _RowReader:
     def finish(self) -> ReadFile[SpecRow]:
         """Returns the rows with all problems, those of the whole file too."""
         self._check_columns()
+        if self._questions is not None:
+            self._read_published_letters(self._questions)
+            self._check_missing_answers(self._questions)
         self._check_right_letters()
         self._check_repeated_ids()
         cells = self._picture_cells()
-        if self._questions is not None:
-            self._check_missing_answers(self._questions)
         self._check_empty_ids()
         if len(self._models) > 1:
             names = ", ".join(sorted(self._models)[:_SHOWN])
@@ -443,6 +447,20 @@ class _RowReader:
     ) -> None:
         names = ", ".join(map(repr, present[:_SHOWN])) or "none"
         self._add_problem(f"{place}: The file has no {column!r}. It has {names}.", row)
+
+    def _read_published_letters(self, questions: Mapping[str, Mapping[str, Any]]) -> None:
+        """Gives the rows their right options as the question file's whole columns show them.
+
+        The rows alone may be too few to show how right options are counted.
+        """
+        ids = [*questions]
+        items = [item_of(self._spec, SpecRow(id, "", questions[id], row=0)) for id in ids]
+        letters: dict[str, str | None] = {}
+        for places, truths in _truth_columns(self._spec, items):
+            letters |= {ids[at]: letter for at, letter in zip(places, truths.letters, strict=True)}
+            if truths.notice:
+                self._add_problem(truths.notice, blocks="nothing")
+        self._rows = [replace(row, letter=letters.get(row.id)) for row in self._rows]
 
     def _check_right_letters(self) -> None:
         """Reports how columns of right options were read, or why they can't be."""

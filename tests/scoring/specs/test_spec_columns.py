@@ -116,7 +116,7 @@ def test_units_made_of_a_column_that_the_file_lacks_are_left_out(tmp_path, deriv
     assert means(report(tmp_path / "n.csv", spec, numbered)).keys() == {*spec.figures}
 
 
-@pytest.mark.parametrize(("name", "spec"), load_folder(OURS))
+@pytest.mark.parametrize(("name", "spec"), [*load_folder(OURS)])
 def test_a_benchmark_of_ours_has_a_figure_without_ids(name, spec):
     columns = {
         spec.source_of(column) for each in spec.figures for column in spec.needed_columns(each)
@@ -309,6 +309,17 @@ def test_a_column_of_numbers_that_may_count_in_two_ways_is_refused():
     (misfit,) = file.problems
     assert (misfit.row, misfit.blocks) == (5, "scoring")
     assert "The answer '7' isn't one of the 4 options" in misfit.text
+
+
+def test_a_question_file_shows_how_the_answered_questions_count_their_options():
+    spec = toy(rule="letter", figures={"accuracy": "mean"})
+    published = chosen("0123", OPTIONS)
+    questions = {line["index"]: {**line, "prediction": ""} for line in published}
+    answered = [{name: line[name] for name in ("index", "prediction")} for line in published[1:]]
+    file = read(spec, answered, questions)
+    assert [item.letter for item in items_of(spec, file.rows, "strict")] == ["B", "C", "D"]
+    assert [problem.blocks for problem in file.problems if "read as" in problem.text] == ["nothing"]
+    assert not [problem for problem in file.problems if problem.blocks == "scoring"]
 
 
 @pytest.mark.parametrize(
