@@ -364,7 +364,7 @@ def test_clusters_need_their_columns():
     for cluster, missing in (
         ("item", "which item"),
         ("tuple", "which item"),
-        ("voter", "who cast"),
+        ("voter", "which people cast"),
     ):
         with pytest.raises(VotesError, match=missing):
             intervals(fit, votes, cluster)
