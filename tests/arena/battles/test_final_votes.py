@@ -21,6 +21,7 @@ from arena.clock import (
     MachineTime,
     tick,
 )
+from arena.leaderboard import overview
 from arena.leaderboard.board import BoardKey
 from arena.leaderboard.service import Leaderboard
 from arena.live.votes import LIVE_SOURCES
@@ -93,12 +94,21 @@ def _answer(answer: httpx.Response) -> tuple[int, dict[str, str], bytes]:
 
 
 def at_rest(arena: Open) -> dict[str, object]:
-    """Return what is public when nothing that was decided before is on its way any more."""
-    before, deadline = public(arena), time.monotonic() + 100
-    while (now := public(arena)) != before:
-        before = now
+    """Return what is public when nothing that was decided before is on its way any more.
+
+    The pages' list of boards is the last to change: it is read every `overview.SECONDS`.
+    """
+    deadline = time.monotonic() + 100
+    before = public(arena)
+    unchanged_since = time.monotonic()
+    while time.monotonic() - unchanged_since <= overview.SECONDS:
         assert time.monotonic() < deadline
-    return now
+        time.sleep(0.5)
+        current = public(arena)
+        if current != before:
+            before = current
+            unchanged_since = time.monotonic()
+    return before
 
 
 def differences(before: dict[str, object], after: dict[str, object]) -> list[str]:
