@@ -90,7 +90,7 @@ class RunResult:
             if self.stopped:
                 why = f" Stopped: {self.stopped}. Later questions weren't asked."
             raise UnfinishedError(
-                f"{len(self.failures):,} questions got no answer.{why} {_HOW_TO_GO_ON}"
+                f"Questions without an answer: {len(self.failures):,}.{why} {_HOW_TO_GO_ON}"
             )
 
 

@@ -7,8 +7,8 @@ from arena.locale import t, translated
 from arena.markdown import visible_name
 from scoring.benchmarks.spec_benchmark import outcome_words, unit_score
 from scoring.rules.base import Item
-from scoring.specs.derived import cell_members, cell_text
-from scoring.specs.reading import case_of
+from scoring.specs.derived import cell_members
+from scoring.specs.reading import case_of, derived_rows, with_id
 from scoring.specs.report import ReadRow, SpecReport, has_truth, report_items, spec_of_report
 from scoring.specs.schema import Spec
 from scoring.web.answer_list import AnswerList, Choice, Chosen
@@ -47,10 +47,9 @@ def _list_page(report: SpecReport, chosen: Chosen) -> ListPage:
     fits = SHOWS.get(chosen.show, SHOWS["all answers"])
 
     def is_listed(read_row: ReadRow) -> bool:
-        cells = read_row.row.cells
-        groups = cell_members(cells.get(column))
-        is_in_group = not chosen.group or chosen.group in groups
-        return is_in_group and fits(read_row, unit_score(case_of(spec, cells), read_row))
+        if chosen.group and chosen.group not in _groups_of_row(report, read_row, column):
+            return False
+        return fits(read_row, unit_score(case_of(spec, read_row.row.cells), read_row))
 
     rows_with_items = zip(report.rows, report_items(report), strict=True)
     listed_rows = [
@@ -66,7 +65,7 @@ def _answer_html(report: SpecReport, listed: _ListedRow) -> str:
     item = listed.item
     read_row = listed.read_row
     file_row = read_row.row
-    names = [cell_text(file_row.cells.get(column)) for column in spec.groups]
+    names = [", ".join(_groups_of_row(report, read_row, column)) for column in spec.groups]
     about = " · ".join(filter(None, map(visible_name, names)))
     replies = list(map(REPORT.quoted, read_row.replies))
     case = case_of(spec, file_row.cells)
@@ -115,12 +114,20 @@ def _group_column(spec: Spec) -> str:
     return next(iter(spec.groups), "")
 
 
+def _groups_of_row(report: SpecReport, read_row: ReadRow, column: str) -> Sequence[str]:
+    """The groups of a column, which may be derived, that an answer counts in."""
+    spec = spec_of_report(report)
+    rows = derived_rows(spec, with_id(spec, read_row.row), report.protocol)
+    names = [name.strip() for cells in rows for name in cell_members(cells.get(column))]
+    return [*dict.fromkeys(names)]
+
+
 def _groups(report: SpecReport) -> Sequence[Choice]:
     column = _group_column(spec_of_report(report))
     names: set[str] = set()
     if column:
         for read_row in report.rows:
-            names.update(cell_members(read_row.row.cells.get(column)))
+            names.update(_groups_of_row(report, read_row, column))
     choices = [Choice(name, visible_name(name)) for name in sorted(names - {""})[:_MOST_GROUPS]]
     return [Choice("", t("report.every_group")), *choices]
 

@@ -196,7 +196,8 @@ def test_failures_are_reported_and_asked_again_by_the_same_command(place, capsys
         assert 0 < failed < 20 and f"{20 - failed} new answers" in first.out
         assert first.out.count("refuses this prompt") == failed
         assert (
-            f"{failed} questions got no answer" in first.err and "same command again" in first.err
+            f"Questions without an answer: {failed}." in first.err
+            and "same command again" in first.err
         )
         assert "Later questions" not in first.err
         while arena.__main__.main(["answer", "--model", "Model X"]) == 2:
@@ -529,7 +530,7 @@ def test_a_broken_image_cell_fails_its_question_alone(place, capsys, image, word
     assert (
         "no answer to 2:" in said.out
         and words in said.out
-        and "1 questions got no answer" in said.err
+        and "Questions without an answer: 1." in said.err
     )
     assert (place / "o.tsv.part").exists() and len(list(read_records(place / "o.tsv"))) == 1
 

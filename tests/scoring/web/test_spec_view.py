@@ -90,3 +90,42 @@ def test_the_filters_take_an_answer_by_the_ends_of_its_own_rule(tmp_path):
         html = READINGS.html(report, Chosen("/answers", show))
         assert "1 of 2 answers" in html
         assert f"<small>{show}</small>" in html
+
+
+def test_answers_are_filtered_by_the_groups_of_a_derived_column(tmp_path):
+    """A cell that is split puts its answer in several groups."""
+    spec = spec_of(
+        {
+            "name": "Tagged",
+            "about": "A toy.",
+            "derive": {"tag": {"from": "tags", "split": ";"}},
+            "groups": ["tag"],
+            "rule": "yes_no",
+        }
+    )
+    rows = [
+        {
+            "index": "1",
+            "question": "Is it?",
+            "tags": "sea; sky",
+            "answer": "yes",
+            "prediction": "Yes",
+        },
+        {"index": "2", "question": "Was it?", "tags": "sky", "answer": "yes", "prediction": "No"},
+    ]
+    table = table_file(tmp_path / "m.csv", rows, list(rows[0]))
+    report = open_upload(table, benchmark=own_benchmark(spec)).report("strict")
+    html = READINGS.html(report, Chosen("/answers"))
+    assert [
+        name in html for name in ("sea, sky", '<option value="sea"', '<option value="sky"')
+    ] == [
+        True,
+        True,
+        True,
+    ]
+    by_group = {
+        group: READINGS.html(report, Chosen("/answers", group=group)) for group in ("sea", "sky")
+    }
+    assert "1 of 2 answers" in by_group["sea"]
+    assert "Was it?" not in by_group["sea"]
+    assert "2 of 2 answers" in by_group["sky"]
