@@ -469,7 +469,7 @@ def _table_records(
 def _check_header(header: list[str], limits: FileLimits, row: int) -> None:
     if not header:
         raise RowsError("The file has no header. Write the columns' names above the data.", row=row)
-    names = {name: name for name in header}
+    names = {name: name for name in header}  # as cells, so that an error names the column
     _check_width(row, len(names), limits)
     _check_cells(row, names, limits)
     is_title = bool(header[0]) and len(header) > 1 and not any(header[1:])
