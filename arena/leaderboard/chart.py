@@ -77,7 +77,7 @@ def _bars(
         y = bars.end
         if most_waiting:
             orders = _order_marks(trusted[:most_bars], width, top)
-            marks = orders.marks + marks
+            marks = orders.marks + marks  # behind the bars
             y = orders.end
     if waiting and most_waiting:
         marks += _waiting_marks(waiting[:most_waiting], width, y)
