@@ -132,7 +132,7 @@ class ItemImporter:
         """
         stored = self.items.kept_pictures()
         drafts: list[ItemDraft] = []
-        columns: dict[str, None] = {}
+        columns: dict[str, None] = {}  # an ordered set
 
         def with_columns_noted(records: Iterable[Record]) -> Iterator[Record]:
             for record in records:

@@ -140,8 +140,10 @@ class Ingest:
             query = select(PREDICTIONS.c.id, MODEL.c.name).join(
                 MODEL, MODEL.c.id == PREDICTIONS.c.model_id
             )
-            in_use = query.where(PREDICTIONS.c.file == file, PREDICTIONS.c.withdrawn_at.is_(None))
-            rows = [row for row in connection.execute(in_use) if model in (None, row.name)]
+            query = query.where(PREDICTIONS.c.file == file, PREDICTIONS.c.withdrawn_at.is_(None))
+            if model is not None:
+                query = query.where(MODEL.c.name == model)
+            rows = connection.execute(query).all()
             models = sorted({row.name for row in rows})
             if not rows:
                 raise IngestError(
