@@ -127,7 +127,7 @@ def _finished_draft(record: Record) -> FinishedDraft:
     instruction = Instruction(
         text=text,
         pictures=tuple(ItemPicture(url=address) for address in addresses),
-        columns={column: text_in(row, column, empty=True) for column in _UNCHANGED_COLUMNS},
+        columns={column: text_in(row, column, may_be_empty=True) for column in _UNCHANGED_COLUMNS},
     )
     judgement = _judgement(row)
     captions = Captions(texts=tuple(captions_in(row, len(addresses))))

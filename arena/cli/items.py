@@ -61,7 +61,7 @@ class OpenBank:
             yield f"not fetched: {problem}"
         if len(report.problems) > MOST_PROBLEMS:
             yield f"not fetched: {len(report.problems) - MOST_PROBLEMS} more"
-        if waiting := self.items.bank().missing:
+        if waiting := self.items.bank().items_without_picture:
             yield f"{waiting} items are waiting for their images. Import with --fetch-images, or set IMAGE_HOSTS."
 
 

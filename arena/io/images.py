@@ -78,8 +78,8 @@ _OTHER_KINDS = (
     (re.compile(rb"\APK[\3\5]"), "a ZIP archive or Office document"),
 )
 _HIDDEN_PAGE = re.compile(rb"<(?:!doctype\s+html|html|script)[\s/>]", re.IGNORECASE)
-_TURN_OF_PNG = re.compile(rb"eXIf|Raw profile type|XML:com\.adobe\.xmp")
-"""The names of the parts of a PNG that Pillow looks for an orientation in."""
+_PNG_ORIENTATION = re.compile(rb"eXIf|Raw profile type|XML:com\.adobe\.xmp")
+"""The names of a PNG's parts in which Pillow looks for an orientation."""
 _GIF_FRAME = 0x2C
 _GIF_EXTENSION = 0x21
 _GIF_CONTROL = b"\x21\xf9"
@@ -142,7 +142,9 @@ def read_picture(data: bytes) -> Picture:
 def kept_size(width: int, height: int, kind: str) -> tuple[int, int]:
     """Returns width and height at which a picture is stored: its own, or smaller in the same proportions.
 
-    Raises PictureError for a picture so long that its scale would be less than half of what its shorter side allows.
+    The longer side has up to KEPT_SIDE pixels. A picture longer than 4:3 may be larger, within the LONG_PICTURE
+    bounds. Raises PictureError for one so long that its shorter side would keep under half of its pixels, or of
+    LONG_PICTURE_SHORTER_SIDE if it has more.
     """
     shorter, longer = sorted((width, height))
     ordinary_scale = KEPT_SIDE / longer
@@ -157,8 +159,8 @@ def kept_size(width: int, height: int, kind: str) -> tuple[int, int]:
             kind,
             f"{width} x {height}",
         )
-    # Rounded down: rounded up, a stored picture would be too large, and shrink when it is read again. The digits that
-    # `round` removes are errors of the scale: 1599.9999999 is 1600.
+    # Rounded down, since a picture above the limits would shrink again when it is read again. Before that, `round`
+    # removes floating-point errors: 1599.9999999 is 1600.
     return max(1, int(round(width * scale, 3))), max(1, int(round(height * scale, 3)))
 
 
@@ -169,7 +171,7 @@ def picture_size(data: bytes) -> tuple[int, int]:
         image = _header(data, kind)
         width, height = image.size
         # For a PNG, Pillow decodes the pixels to look for metadata behind them.
-        may_be_turned = kind != "PNG" or _TURN_OF_PNG.search(data)
+        may_be_turned = kind != "PNG" or _PNG_ORIENTATION.search(data)
         if may_be_turned and _orientation(image) in _ON_ITS_SIDE:
             return height, width
         return width, height
@@ -293,7 +295,7 @@ def _check_scans(data: bytes) -> None:
         segments += 1
         if marker[1] == _JPEG_SCAN:
             scans += 1
-        if not scans:
+        if not scans:  # later, the bytes between segments are the compressed pixels
             skipped += marker.start() - position
         position = marker.end() + int.from_bytes(data[marker.end() : marker.end() + 2], "big")
         if scans > _MOST_SCANS or segments > _MOST_SEGMENTS:
@@ -314,9 +316,7 @@ def _check_scans(data: bytes) -> None:
 
 
 def _check_chunks(data: bytes) -> None:
-    """Raises PictureError for a PNG of more chunks than any encoder writes, since Pillow reads them singly (PNG,
-    5.3).
-    """
+    """Raises PictureError for a PNG with more chunks (PNG, 5.3) than encoders write; Pillow reads them one by one."""
     position = 8
     chunks = 0
     while position < len(data) and data[position + 4 : position + 8] != b"IEND":
@@ -405,6 +405,7 @@ def encode(image: Image.Image, kind: str) -> bytes:
 
 
 def _jpeg(image: Image.Image, subsampling: int = 2) -> bytes:
+    """Encodes as JPEG. `subsampling` is Pillow's: 0 keeps each pixel's colour, 2 one colour for four pixels."""
     stream = io.BytesIO()
     # Without `optimize`: Pillow's buffer for it is too small for a picture of noise.
     image.save(stream, "JPEG", quality=_QUALITY, subsampling=subsampling)
@@ -414,7 +415,7 @@ def _jpeg(image: Image.Image, subsampling: int = 2) -> bytes:
 def difference_hash(picture: Picture) -> str:
     """Returns the perceptual hash dHash, 64 bits in 16 hexadecimal digits; similar pictures differ in few bits.
 
-    Each bit says whether one of 9 x 8 grey fields is lighter than the next in its row.
+    The picture is reduced to 9 x 8 grey fields; each bit is 1 if a field is lighter than the next in its row.
     """
     grey = (
         JpegImageFile(io.BytesIO(picture.thumbnail))

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 def named_file(folder: Path, name: str) -> Path:
     """Returns the path of a name below a folder; a part that is missing is looked for in Unicode's other form.
 
-    macOS writes accents as signs of their own (NFD), most other systems as letters with accents (NFC).
+    macOS writes a letter and its accent as two characters (NFD), most other systems as one (NFC).
     """
     path = folder
     for part in PurePath(name).parts:
@@ -21,7 +21,7 @@ def named_file(folder: Path, name: str) -> Path:
 
 def _member(folder: Path, part: str) -> Path | None:
     names = (part, *(unicodedata.normalize(form, part) for form in ("NFC", "NFD")))
-    paths = (folder / each for each in names)
+    paths = (folder / name for name in names)
     return next((path for path in paths if os.path.lexists(path)), None)
 
 

@@ -79,7 +79,7 @@ class Heading:
     expected: str = "this column"
     mend: str = "Rename or add it."
     as_written: bool = False
-    """Whether blanks around a text, and an apostrophe before it, stay; a required text is then never null."""
+    """Whether a cell keeps blanks around it and an apostrophe before it; null isn't read as an empty text then."""
 
 
 def cell(
@@ -158,10 +158,11 @@ def sound_rows(
     kind: type[T],
     check: Callable[[T], str] = lambda _: "",
     key: Sequence[str] = (),
-    twice: str = "it's in an earlier row too",
+    repeat_problem: str = "it's in an earlier row too",
 ) -> SoundRows[T]:
-    """Returns the valid rows; `check` returns a further problem of a row, `twice` is the problem of a repeated `key`.
+    """Returns the valid rows.
 
+    `check` returns a further problem of a row, or "". `repeat_problem` is the problem of a row that repeats a `key`.
     Raises RowsError for a missing column, and for a file that cannot be read.
     """
     reader = _Reader(kind)
@@ -177,7 +178,7 @@ def sound_rows(
         values = _key_values(row, key)
         problem = check(row)
         if not problem and key and values in keys:
-            problem = twice
+            problem = repeat_problem
         if problem:
             wrong_cells.setdefault(problem, []).append(_WrongCell(record.row, quoted=""))
             continue
@@ -282,6 +283,7 @@ class _Reader(Generic[T]):
         for field in self._fields:
             if field.name in self.columns:
                 value = self._cell(record.values[self.columns[field.name]], field)
+                # An empty cell is an empty text; an optional field of another type takes its default.
                 is_empty = value is None or (value == "" and not field.is_text)
                 if field.is_required or not is_empty:
                     cells[field.name] = value

@@ -22,8 +22,8 @@ MOST_BYTES = {320: 11_000, 480: 28_000, 640: 55_000, 960: 110_000}
 """Most bytes of a picture by its width in pixels; a battle shows one picture of 960, two of 640 or four of 480."""
 MOST_HEIGHT = 3
 """Largest height of a scaled picture, in widths; for details, people open the original."""
-MOST_KEPT = 300_000_000
-"""Most bytes of the folder; the oldest files are deleted first."""
+MOST_FOLDER_BYTES = 300_000_000
+"""Most bytes of the folder of scaled pictures; the oldest files are deleted first."""
 AT_ONCE = 2
 """Pictures that are scaled at the same time."""
 PATIENCE_SECONDS = 5.0
@@ -84,9 +84,9 @@ class ScaledPictures:
     def _write(self, scaled: Path, data: bytes) -> bool:
         """Writes a file whole or not at all, after making room for it; returns whether that worked."""
         self._bytes += len(data)
-        if self._bytes > MOST_KEPT:
-            self._delete_oldest()
         try:
+            if self._bytes > MOST_FOLDER_BYTES:
+                self._delete_oldest()  # raises OSError if another thread's file vanishes meanwhile
             handle, part = tempfile.mkstemp(prefix=".part-", dir=self._folder)
             try:
                 with os.fdopen(handle, "wb") as file:
@@ -100,11 +100,11 @@ class ScaledPictures:
         return True
 
     def _delete_oldest(self) -> None:
-        """Deletes the oldest files until the folder has half of its most bytes."""
+        """Deletes the oldest files until the folder is half full."""
         stats = {file: file.stat() for file in self._folder.iterdir()}
         self._bytes = sum(stat.st_size for stat in stats.values())
         for file in sorted(stats, key=lambda file: stats[file].st_mtime):
-            if self._bytes <= MOST_KEPT // 2:
+            if self._bytes <= MOST_FOLDER_BYTES // 2:
                 break
             file.unlink(missing_ok=True)
             self._bytes -= stats[file].st_size
@@ -113,9 +113,8 @@ class ScaledPictures:
 def scaled_picture(original: bytes, width: int) -> bytes:
     """Returns a picture of `images.read_picture` as WebP, at most of this width and of the bytes allowed for it."""
     picture = _open_picture(original)
-    picture.draft(
-        "RGB", (width, width)
-    )  # a JPEG is decoded at a fraction of its size, which is faster
+    # A JPEG is decoded at a fraction of its size, which is faster.
+    picture.draft("RGB", (width, width))
     image = picture.convert("RGB")
     image.thumbnail((width, MOST_HEIGHT * width), Image.Resampling.LANCZOS)
     while True:

@@ -229,19 +229,19 @@ def _refuse_binary(file: BinaryIO, suffix: str) -> None:
             raise RowsError(f"This is {description} named {suffix}. Choose the file with the data.")
 
 
-def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> None:
+def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, most_rows: int) -> None:
     """Raises RowsError for a text file that certainly has more records, after a fast count without checks."""
     row = None
     lines = _raw_lines(file, limits)
     if suffix in _LINE_SUFFIXES:
-        row = _row_after_lines(lines, rows)
+        row = _row_after_lines(lines, most_rows)
     elif suffix in _CSV_SUFFIXES:
         # bytes as Latin-1, since only delimiters, quotes and line ends matter here
         table = CsvReader((line.decode("latin-1") for line in lines), limits, suffix)
-        row = _row_after_records(table, rows)
+        row = _row_after_records(table, most_rows)
     file.seek(0)
     if row is not None:
-        raise RowsError(f"The file has over {rows:,} records. Split it.", row=row)
+        raise RowsError(f"The file has over {most_rows:,} records. Split it.", row=row)
 
 
 def _row_after_lines(lines: Iterator[bytes], count: int) -> int | None:
@@ -469,7 +469,7 @@ def _table_records(
 def _check_header(header: list[str], limits: FileLimits, row: int) -> None:
     if not header:
         raise RowsError("The file has no header. Write the columns' names above the data.", row=row)
-    names = {name: name for name in header}
+    names = {name: name for name in header}  # as cells, so that an error names the column
     _check_width(row, len(names), limits)
     _check_cells(row, names, limits)
     is_title = bool(header[0]) and len(header) > 1 and not any(header[1:])

@@ -1,6 +1,6 @@
-"""XLSX reader: rows of the workbook on stdin, each `[cells]`; only `bounded_reader.py` runs this file.
+"""XLSX reader: the rows of the workbook on stdin as text; only `bounded_reader.py` runs this file.
 
-An `order` has the limits, those of rows and values None if there is none, and the columns to skip or digest.
+An `order` has the limits (those of `rows` and `values` may be None), and the columns to `skip` or digest (`digested`).
 """
 
 import datetime
@@ -29,9 +29,9 @@ SMALL_PART = 1_000_000
 """Bytes up to which a part may unpack at any ratio; real sheets of model outputs shrink 4 to 12 times."""
 
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
-"""A character as a workbook writes those that XML cannot hold."""
+"""A character that XML cannot hold, as a workbook writes it: "_x0007_"."""
 _REFERENCE = re.compile(r"[A-Z]\$?[0-9]|[A-Za-z_.][0-9]*\(")
-"""The name of a cell, or the call of a function."""
+"""The name of a cell, as in "B2" or "$B$2", or the call of a function, as in "SUM(" or "LOG10("."""
 _ROW_TAG = f"{SHEET_MAIN_NS} row"
 _CONTENT_TAGS = frozenset(f"{SHEET_MAIN_NS} {name}" for name in ("v", "is", "f"))
 """Elements of a cell with content."""
@@ -143,6 +143,7 @@ def _refuse_more(sheet: IO[bytes], order: dict[str, Any]) -> None:
         if rows > most_rows:
             problem = f"The file has over {order['rows']:,} records. Split it."
             raise SpreadsheetError(problem, row=rows)
+        # Values in omitted columns don't count, but this count can't tell them apart.
         if values > most_values + rows * omitted_columns:
             problem = (
                 f"The file has over {order['values']:,} values. Leave out columns or split it."

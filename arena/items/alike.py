@@ -12,7 +12,7 @@ from sqlalchemy.sql import func
 from arena.items.store import IMAGE, ITEM
 from arena.types import bare, item_key
 
-_FIRST = (IMAGE.c.item_id == ITEM.c.id) & (IMAGE.c.position == 0)
+_IS_FIRST_PICTURE = (IMAGE.c.item_id == ITEM.c.id) & (IMAGE.c.position == 0)
 PICTURE_COLUMNS = (
     ITEM.c.instruction,
     func.coalesce(IMAGE.c.sha256, IMAGE.c.key).label("picture"),
@@ -24,14 +24,15 @@ PICTURE_COLUMNS = (
 def items_with_pictures(*columns) -> Select:
     """Returns a SELECT of items by id with these columns and PICTURE_COLUMNS, the first picture's."""
     query = select(ITEM.c.id, *columns, *PICTURE_COLUMNS)
-    return query.select_from(ITEM.outerjoin(IMAGE, _FIRST)).order_by(ITEM.c.id)
+    return query.select_from(ITEM.outerjoin(IMAGE, _IS_FIRST_PICTURE)).order_by(ITEM.c.id)
 
 
 class Alike:
-    """Codes of items: the code of an item is the id of the first alike item. Items have to come in the order of ids."""
+    """Codes of items: an item's code is the id of the first alike item. Items have to come in the order of ids."""
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
+        """The codes by picture, and by the item key of an item's bare words and its picture's look."""
 
     def code(self, row: Row) -> int:
         """Returns the code of an item of `items_with_pictures`."""
@@ -39,7 +40,7 @@ class Alike:
         if row.look or not row.picture:
             keys.append(item_key(bare(row.instruction), [row.look or ""]))
         known = [self._codes[key] for key in keys if key in self._codes]
-        # The picture's code comes first, since a picture's items are one case whatever their words are alike to.
+        # The picture decides first: its items are one case, even if one is also a near copy of another item.
         code = known[0] if known else row.id
         for key in keys:
             self._codes.setdefault(key, code)

@@ -58,8 +58,10 @@ class LinkedModel(NamedTuple):
     """A model and its repository on the Hub."""
 
     code: int
+    """The model's id in the bank."""
     name: str
     repository: str
+    """Empty if the model has none."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class FactStore:
     """Facts in one database."""
 
     CHECK_SECONDS = 2.0
-    """How long a snapshot is taken for current."""
+    """Seconds for which a snapshot is returned without looking for changes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

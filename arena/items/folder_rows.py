@@ -35,7 +35,7 @@ _FILE_NAMES = ("_file_name", "_file_names")
 CREDIT_PARTS = ("creator", "source", "statement")
 """The parts of an image's credit, each in a column of its own."""
 _TEXTS = ("instruction", "family", "reference", "caption", *CREDIT_PARTS)
-"""Columns that hold a text alone, which in a table may read like a list or an object."""
+"""Columns of texts, which are never read as JSON, even if they begin like a list or an object."""
 _METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")
 
 Row: TypeAlias = Mapping[str, JSON]

@@ -57,12 +57,15 @@ _CREDITS = ("attribution", "creator", "author", "photographer", "credit", "artis
 _LICENCES = ("license", "licence", "license_name", "rights", "license_url")
 _LONGEST_RIGHTS = 20_000
 """Most characters of a cell of `public_images_metadata` that is read."""
+_LONGEST_RIGHTS_TEXT = 500
+"""Most characters of one credit or licence in such a cell; longer texts are cut."""
 _PYTHON_WORDS = {"null": "None", "NaN": "None", "nan": "None", "true": "True", "false": "False"}
 _STRING_OR_WORD = re.compile(r"""'(?:[^'\\]|\\.)*+'?|"(?:[^"\\]|\\.)*+"?|\b[A-Za-z]++\b""")
-"""_PYTHON_WORDS, _STRING_OR_WORD: to read a cell of JSON or of Python as Python's; words in strings stay."""
+"""_PYTHON_WORDS, _STRING_OR_WORD: JSON's words outside of strings become Python's, so that Python reads the cell."""
 _LIST_START = re.compile(r'\s*+\[\s*+(?:"|null\b|\])')
 """The beginning of captions in a JSON list; a plain caption may begin with a bracket too, as in "[A] dog"."""
 _STRING_OR_NAN = re.compile(r'("(?:[^"\\]|\\.)*+"?)|\bNaN\b')
+"""A string, as group 1, or the word NaN outside of strings."""
 _PARAMETERS = re.compile(r"[?#]")
 """The beginning of a URL's query or fragment."""
 
@@ -129,7 +132,7 @@ class ItemImporter:
         """
         stored = self.items.kept_pictures()
         drafts: list[ItemDraft] = []
-        columns: dict[str, None] = {}
+        columns: dict[str, None] = {}  # an ordered set
 
         def with_columns_noted(records: Iterable[Record]) -> Iterator[Record]:
             for record in records:
@@ -138,7 +141,8 @@ class ItemImporter:
 
         for file in read_folder(folder):
             records: Iterable[Record] = with_columns_noted(file.records)
-            if file.path.suffix != ".parquet":  # Files with embedded pictures are read row by row.
+            # A file is checked whole before its pictures are stored. Parquet holds pictures, too many for the memory.
+            if file.path.suffix != ".parquet":
                 records = list(records)
             read_row = partial(
                 self._folder_draft,
@@ -187,7 +191,7 @@ class ItemImporter:
         def take_answer(row: Row) -> bool:
             """Takes a row's answer; returns whether its item is known."""
             item = known.find(row)
-            text = text_in(row, answers.column, empty=True)
+            text = text_in(row, answers.column, may_be_empty=True)
             if item is None:
                 return False
             if item in texts and texts[item] != text:
@@ -306,22 +310,17 @@ class ItemImporter:
             except ValueError as error:
                 raise RowsError(f"holds {image_name}: {error}", column=column) from error
             return self._image_file(ImageFile("", content), f"holds {image_name}", column, stored)
+        subject = f"names the image {image_name}"
         try:
             path = named_file(folder, name).resolve()
             if not path.is_relative_to(folder.resolve()):
                 raise RowsError(f"names an image outside the folder: {image_name}", column=column)
             data = path.read_bytes()
         except OSError as error:
-            raise RowsError(
-                f"names the image {image_name}: {error.strerror}", column=column
-            ) from error
+            raise RowsError(f"{subject}: {error.strerror}", column=column) from error
         except RuntimeError as error:
-            raise RowsError(
-                f"names the image {image_name}: a link to itself", column=column
-            ) from error
-        return self._image_file(
-            ImageFile(name, data), f"names the image {image_name}", column, stored
-        )
+            raise RowsError(f"{subject}: a link to itself", column=column) from error
+        return self._image_file(ImageFile(name, data), subject, column, stored)
 
     def _image_file(
         self, file: ImageFile, subject: str, column: str, stored: Mapping[str, KeptPicture]
@@ -438,13 +437,13 @@ def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> 
     raise RowsError(f"the columns are {', '.join(columns)}. {expected}", file.name, 1)
 
 
-def text_in(row: Row, column: str, empty: bool = False) -> str:
-    """Returns the text in a cell. Raises RowsError for no text, and without `empty` for an empty one."""
+def text_in(row: Row, column: str, may_be_empty: bool = False) -> str:
+    """Returns the text in a cell. Raises RowsError for no text, and for an empty one unless it `may_be_empty`."""
     value = row.get(column)
     if not isinstance(value, str):
         problem = "is missing" if value is None else f"is {type(value).__name__}, not text"
         raise RowsError(f"{problem}. The columns are {', '.join(row)}", column=column)
-    if not empty and not value.strip():
+    if not may_be_empty and not value.strip():
         raise RowsError("is empty. Write a text", column=column)
     return value
 
@@ -524,7 +523,7 @@ def captions_in(row: Row, count: int) -> list[str]:
     column = columns[0]
     captions: Any = row[column]
     if isinstance(captions, str):
-        # VisIT-Bench's file fills its lists of ten captions with NaN, which is no JSON.
+        # VisIT-Bench's file fills its lists of ten captions with NaN, which isn't JSON.
         json_text = _STRING_OR_NAN.sub(lambda match: match[1] or "null", captions)
         is_list = column.startswith("images") or _LIST_START.match(json_text)
         with row_errors(column=column):
@@ -562,9 +561,9 @@ def _field_text(entry: Any, names: Iterable[str]) -> str:
     texts: dict[str, str] = {}
     for name, value in entry.items():
         text = " ".join(value.split()) if isinstance(value, str) else ""
-        # A literal may have signs that no file has, and no database stores, such as an escaped zero byte.
+        # A literal may have escaped characters that no database stores, such as a zero byte.
         if text and text.isprintable():
-            texts[str(name).lower()] = text[:500]
+            texts[str(name).lower()] = text[:_LONGEST_RIGHTS_TEXT]
     return next((texts[name] for name in names if name in texts), "")
 
 

@@ -73,8 +73,8 @@ class Changes:
 class _NewAnswer(NamedTuple):
     item_id: int
     model_id: int
-    text: str
-    """As the model wrote it, with its thinking."""
+    whole: str
+    """The text as the model wrote it, with its thinking."""
 
 
 class Ingest:
@@ -105,7 +105,7 @@ class Ingest:
                 item_id = _add_item(connection, source_id, family_id, draft, changes, is_first)
                 for model, text in draft.answers.items():
                     answers.append(_NewAnswer(item_id, models[model], text))
-            _add_answers(connection, answers, None, changes)
+            _add_answers(connection, answers, predictions_id=None, changes=changes)
             bump_counter(connection, BANK_VERSION)
         return changes
 
@@ -140,8 +140,10 @@ class Ingest:
             query = select(PREDICTIONS.c.id, MODEL.c.name).join(
                 MODEL, MODEL.c.id == PREDICTIONS.c.model_id
             )
-            in_use = query.where(PREDICTIONS.c.file == file, PREDICTIONS.c.withdrawn_at.is_(None))
-            rows = [row for row in connection.execute(in_use) if model in (None, row.name)]
+            query = query.where(PREDICTIONS.c.file == file, PREDICTIONS.c.withdrawn_at.is_(None))
+            if model is not None:
+                query = query.where(MODEL.c.name == model)
+            rows = connection.execute(query).all()
             models = sorted({row.name for row in rows})
             if not rows:
                 raise IngestError(
@@ -342,9 +344,10 @@ def _add_answers(
     changes: Changes,
     cut: Collection[int] = (),
 ) -> None:
-    """Adds new answers. Raises IngestError if another answer exists.
+    """Adds new answers, with their thinking apart. Raises IngestError if another answer exists.
 
-    Thinking is stored separately; `cut`: items with answers that ended at the limit of tokens.
+    `predictions_id` is None for answers that came with the items. `cut`: items with answers that ended at the limit of
+    tokens.
     """
     items = [answer.item_id for answer in answers]
     # a range of items, since a statement can't name thousands of them

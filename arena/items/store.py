@@ -189,7 +189,7 @@ class Bank:
     """The hashes of pictures that only hidden items have."""
 
     @property
-    def missing(self) -> int:
+    def items_without_picture(self) -> int:
         """The number of items left out because an image is missing."""
         return sum(states["without picture"] for states in self.states.values())
 
@@ -219,7 +219,7 @@ class ItemBank:
     """Reader of one database's item bank; `image_hosts`: the hosts whose remote images a browser may load."""
 
     CHECK_SECONDS = 2.0
-    """How long a snapshot is taken for current."""
+    """Seconds for which a snapshot is returned without looking for changes."""
 
     def __init__(self, database: Database, image_hosts: Sequence[str] = ()) -> None:
         self._database = database

@@ -215,10 +215,10 @@ def board(
 
     The fit starts from that of the board before, if it has the same models.
     """
-    same = before if before and before.counts.codes == counts.codes else None
-    fit = bradley_terry(counts.wins, start=same.fit.strengths if same else None)
-    if same and same.statistics is statistics:  # they stay the same over many votes
-        placed_statistics = same.placed_statistics
+    reusable = before if before and before.counts.codes == counts.codes else None
+    fit = bradley_terry(counts.wins, start=reusable.fit.strengths if reusable else None)
+    if reusable and reusable.statistics is statistics:  # they stay the same over many votes
+        placed_statistics = reusable.placed_statistics
     else:
         placed_statistics = _PlacedStatistics(counts.codes, statistics)
     lines = _lines(counts, fit, entrants, placed_statistics)
@@ -231,7 +231,7 @@ def board(
         groups.append(tuple(_with_orders(group_lines, placed_statistics)))
     won_left = np.array([counts.left.sum()])
     decided = np.array([counts.decided.sum()])
-    (left,) = _shares(won_left, decided, placed_statistics.left_effect)
+    (left,) = _shares(won_left, decided, placed_statistics.left_effect_of_all)
     return Board(
         key=key,
         votes=counts.votes,
@@ -271,7 +271,7 @@ def _lines(
     entrants: Mapping[int, Entrant],
     placed_statistics: "_PlacedStatistics",
 ) -> list[Standing]:
-    """Returns a line for each model, by place; columns are computed whole, since lines have a thousand cells."""
+    """Returns a line for each model, by place; each column is computed as one array, since a board has many cells."""
     decided = counts.decided
     played = counts.wins.sum(1) + counts.wins.sum(0)
     reach = np.where(played >= FLOOR, placed_statistics.reach, np.nan)
@@ -289,7 +289,7 @@ def _lines(
     is_trusted = trusted.tolist()
     rank_spans = _blanked(placed_statistics.rank_spans(rank), ranked.tolist())
     ratings = _blanked(_spans(fit.ratings, bounds.low, bounds.high), (played > 0).tolist())
-    win_rates = _against_reference(counts, entrants, placed_statistics.effects)
+    win_rates = _against_reference(counts, entrants, placed_statistics.reference_effects)
     mean_win_rates = _blanked(mean_win_chances(fit).tolist(), has_numbers)
     left = _shares(
         counts.left.sum(1) + counts.left.sum(0),
@@ -344,7 +344,7 @@ def _against_reference(
 
 
 class _PlacedStatistics:
-    """Statistics by the places of newer counts, which may have additional models: unknown numbers are NaN.
+    """Statistics by the places of newer counts, which may have additional models; NaN if a number is unknown.
 
     `codes` are the models of the counts by place.
     """
@@ -354,7 +354,7 @@ class _PlacedStatistics:
         self.has_statistics = statistics is not None
         known_codes = statistics.codes if statistics else ()
         self._place_of = {code: place for place, code in enumerate(known_codes)}
-        # Models that the statistics lack get the place after the last.
+        # Models that the statistics lack get the place after the last, where `_placed` puts NaN.
         after_last = len(known_codes)
         places_in_statistics = [self._place_of.get(code, after_last) for code in codes]
         self._places_in_statistics = np.array(places_in_statistics, np.intp)
@@ -370,21 +370,23 @@ class _PlacedStatistics:
             elo = statistics.elo
             median = self._placed(elo.median)
             spans = _spans(median, self._placed(elo.low), self._placed(elo.high))
-        # Without a known effect the votes of a share may depend on each other in any way.
+        # Without a known effect (inf), the votes of a share may depend on each other in any way.
         against = statistics.against if statistics else None
-        effects = against.effects if against else unknown
-        self.effects = np.nan_to_num(self._placed(effects), nan=np.inf)
+        reference_effects = against.effects if against else unknown
+        self.reference_effects = np.nan_to_num(self._placed(reference_effects), nan=np.inf)
         """The factor by which the shares against the reference vary more than if votes were independent."""
         left_effects = statistics.left_effects if statistics else np.full(1, np.inf)
         self.left_effects = np.nan_to_num(self._placed(left_effects[:-1]), nan=np.inf)
-        self.left_effect = float(left_effects[-1])
-        """The same factor for the share of all votes won on the left; `left_effects` are those by model."""
+        """The same factor for each model's share of votes won on the left."""
+        self.left_effect_of_all = float(left_effects[-1])
+        """The same factor for the share of all votes."""
         self.elo = _blanked(spans, [code in self._place_of for code in codes])
         """Elo's median and spread over orders."""
 
     def rank_spans(self, ranks: Codes) -> list[Span]:
-        """Returns ranks with their ranges, widened to include them: a rank counts only models that are surely
-        better.
+        """Returns ranks with their ranges, widened to include the ranks.
+
+        A rank counts only models whose whole interval is above, so it may be better than its range.
         """
         best = _with_none(np.minimum(ranks, self._best), self._ranked)
         worst = _with_none(np.maximum(ranks, self._worst), self._ranked)
@@ -407,6 +409,7 @@ class _PlacedStatistics:
         return order._replace(above=above, below=below)
 
     def _placed(self, values: Floats) -> Floats:
+        """Returns values of the statistics by the places of the counts."""
         return np.append(values, np.nan)[self._places_in_statistics]
 
 

@@ -23,12 +23,10 @@ from arena.leaderboard.statistics import FamilyRatings, History, Statistics
 
 
 class Version(NamedTuple):
-    """Versions that a board's counts depend on, beside new votes; an erased voter, or an item's new picture, makes
-    another edition.
-    """
+    """Versions that a board's counts depend on, beside new votes."""
 
     edition: int
-    """The edition of the vote table."""
+    """The edition of the vote table; an erased voter, or an item's new picture, makes another."""
     bank: int
     flags: int
     eligibility: tuple[int, ...]
@@ -89,6 +87,7 @@ class BoardState:
     """The time at which `update_job` was scheduled."""
     history: History | None = None
     history_at: float = -math.inf
+    """The time at which the votes for `history` were read."""
     families: tuple[FamilyRatings, ...] = ()
     families_statistics: Statistics | None = None
     """The statistics that `families` were computed from."""

@@ -19,7 +19,7 @@ from arena.fraud.flags import VoterMarks
 from arena.imports.tables import ImportedSource
 from arena.imports.vote_columns import UNKNOWN_CODE, ImportedVotes
 from arena.leaderboard.board import NO_COUNTS, BoardKey, Counts, ExcludedVotes, ImportSummary
-from arena.leaderboard.statistics import POINTS_IN_TIME, BoardVotes, Crowd, History, history
+from arena.leaderboard.statistics import POINTS_IN_TIME, BoardSample, BoardVotes, History, history
 from arena.ratings.votes import Codes, Floats, Outcome, Votes
 from arena.settings import CountRule
 
@@ -75,7 +75,10 @@ def counted_on_board(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> M
 
 
 def imported_mask(votes: pd.DataFrame, key: BoardKey) -> Mask:
-    """Returns the mask of imported votes that a board counts."""
+    """Returns the mask of imported votes that a board counts.
+
+    Excluded are votes of a model against itself, "both bad" votes by the import's setting, and repeated votes.
+    """
     mask = board_mask(votes, key)
     for note in ("alone", "out", "repeated"):
         mask &= ~values(votes, note)
@@ -99,7 +102,10 @@ def _distinct(codes: Codes) -> set[int]:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """The counted and excluded votes of a board, among some votes cast here; tallies of other votes can be added."""
+    """The counted and excluded votes of a board (see `ExcludedVotes`) among some of the votes cast here.
+
+    Tallies of different votes can be added.
+    """
 
     counts: Counts
     flagged_voters: frozenset[int] = frozenset()
@@ -278,7 +284,7 @@ def votes_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks, judged: bool
         family=values(votes, "family"),
         left=values(votes, "left"),
         votes=columns,
-        crowd=Crowd(
+        sample=BoardSample(
             voters=len(people),
             busiest=int(votes_of_each.max(initial=0)),
             items=len(np.unique(item[is_known])),

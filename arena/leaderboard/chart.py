@@ -49,7 +49,7 @@ def chart_png(board: Board, title: str = "") -> bytes:
     width = _PREVIEW_WIDTH
     lines = wrap(headline(board), 62, max_lines=3, placeholder=" …")
     marks: list[Mark] = [TextMark(20, 32, "Stereoscope", tone="accent", size=14)]
-    marks += [TextMark(width - 20, 32, shortened(title, 60), "end", "quiet", 13)]
+    marks.append(TextMark(width - 20, 32, shortened(title, 60), "end", tone="quiet", size=13))
     marks += [TextMark(20, 64 + 24 * place, line, size=18) for place, line in enumerate(lines)]
     bars = _bars(board, width - 40, 64 + 24 * len(lines), _PREVIEW_BARS, _PREVIEW_WAITING)
     marks += [_move_right(mark, 20) for mark in bars.marks]
@@ -77,7 +77,7 @@ def _bars(
         y = bars.end
         if most_waiting:
             orders = _order_marks(trusted[:most_bars], width, top)
-            marks = orders.marks + marks
+            marks = orders.marks + marks  # behind the bars
             y = orders.end
     if waiting and most_waiting:
         marks += _waiting_marks(waiting[:most_waiting], width, y)
@@ -112,7 +112,7 @@ def _order_marks(lines: Sequence[Standing], width: float, top: float) -> Stacked
     for place, state in enumerate(states, 1):
         if state in tones:
             y = top + RATING_ROW * place
-            marks.append(LineMark(0, y, width, y, tones[state], 1.5))
+            marks.append(LineMark(0, y, width, y, tones[state], thickness=1.5))
     axis = top + RATING_ROW * len(lines)
     legend = [state for state in tones if state in states]
     for place, state in enumerate(legend):

@@ -104,15 +104,15 @@ def main_group(board: Board) -> Sequence[Standing]:
 
 
 def orders_in_words(ranked: Sequence[Standing]) -> str:
-    """Returns a sentence with the places that are clear of their neighbours and those that aren't.
+    """Returns a sentence such as "Places 1–2 are clear; 3–5 are not settled yet.", or "" if no order is settled.
 
-    It is "" while no order is settled.
+    A place is clear if it is clear of each neighbour.
     """
     states = [line.order.state for line in ranked if line.order]
     if "settled" not in states:
         return ""
     places_of: dict[str, list[str]] = {state: [] for state in ORDER_WORDS}
-    # An order is of two neighbouring places, so a run of orders covers one place more than it has orders.
+    # An order is of two neighbouring places, so a run of equal states covers one place more than it has orders.
     place = 1
     for state, run in groupby(states):
         first = place

@@ -16,7 +16,7 @@ SECONDS = 10.0
 EARLY_SECONDS = 2.0
 """The same while ranks are being computed."""
 MOST_SOURCES = 40
-"""The most sources listed; of more, those of the bank come first, and newer ones before older ones of a kind."""
+"""The most sources listed: first those of the bank, then live and imported ones, the newest of each kind first."""
 
 
 class BoardEntry(NamedTuple):

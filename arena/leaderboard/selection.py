@@ -96,7 +96,7 @@ def parse_day(text: object) -> date | None:
     day = None
     with suppress(ValueError):
         day = date.fromisoformat(text.strip())
-    # Python reads other forms too, such as 20260131.
+    # Python reads other forms too, such as 20260131. A board ends before the next day, and 9999-12-31 has none.
     if day is None or str(day) != text.strip() or not 1970 <= day.year < 9999:
         raise BoardSelectionError(f"Days are written as 2026-01-31, not {text[:20]!r}.")
     return day

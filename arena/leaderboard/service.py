@@ -66,7 +66,7 @@ from arena.settings import BoardVoters, CountSettings
 EVERY_SECONDS = 60.0
 """The least seconds between two computations of a board's intervals or of its history."""
 MANY_VOTES = 1000
-"""The fewest votes of a board that EVERY_SECONDS is kept for; smaller boards are computed sooner."""
+"""The votes from which a board waits the whole EVERY_SECONDS; smaller boards are computed sooner."""
 RENEW_SECONDS = 1.0
 """The least seconds between two updates of a board that many visitors open at once."""
 CACHED_BOARDS = 128
@@ -120,7 +120,10 @@ class Leaderboard:
         self.counted = counted
         self._every = every
         self._lock = Lock()
-        """Guards the cache of boards. Lock order: a board's `turn` first, then this one."""
+        """Guards the caches of boards, and the scheduling of statistics.
+
+        Where both are needed, a board's `turn` is taken first, then this lock.
+        """
         self._whole: OrderedDict[BoardKey, BoardState] = OrderedDict()
         self._narrowed: OrderedDict[BoardKey, BoardState] = OrderedDict()
         self._narrowed_jobs: list[Future[None]] = []
@@ -402,13 +405,13 @@ class Leaderboard:
             flags=inputs.flags_version,
             eligibility=inputs.eligibility[settings],
         )
-        is_new = version != state.version
-        if is_new:
+        is_counted_anew = version != state.version
+        if is_counted_anew:
             state.tally = NO_TALLY
             state.tallied_votes = 0
         frames = frames_of(final.votes, inputs.imported, key)
         has_new_votes = len(frames.cast) > state.tallied_votes
-        if not has_new_votes and not is_new:
+        if not has_new_votes and not is_counted_anew:
             return
         if has_new_votes:
             new_votes = frames.cast.iloc[state.tallied_votes :]
@@ -421,7 +424,7 @@ class Leaderboard:
         # An equal value is not replaced, since the board is made again for another object.
         if left_out != state.left_out:
             state.left_out = left_out
-        if is_new:
+        if is_counted_anew:
             self._count_imported(key, state, frames, inputs)
         counts = added_counts(state.tally.counts, state.imported)
         if not same_counts(counts, state.counts):
@@ -463,12 +466,12 @@ class Leaderboard:
                     self._narrowed_jobs.append(state.statistics_job)
 
     def _compute_statistics(self, key: BoardKey, state: BoardState) -> None:
-        """Computes a board's statistics if its counts or the bank are new, then compares the votes with the stored."""
+        """Computes a board's statistics if its counts or the bank are new; then compares the votes with stored ones."""
         counts = state.counts
         bank = state.version.bank if state.version else -1
-        is_new = counts is not state.statistics_counts or bank != state.statistics_bank
+        is_outdated = counts is not state.statistics_counts or bank != state.statistics_bank
         try:
-            if is_new and counts.votes:
+            if is_outdated and counts.votes:
                 self._flag_services[self._settings(key)].look()
                 statistics = self._new_statistics(key, before=state.statistics)
                 if statistics:

@@ -37,8 +37,8 @@ POINTS_IN_TIME = 30
 """The most days of a history."""
 
 
-class Crowd(NamedTuple):
-    """The numbers of voters and of judged items that the votes name; imported votes may name neither."""
+class BoardSample(NamedTuple):
+    """The numbers of voters and of judged items that a board's votes name; imported votes may name neither."""
 
     voters: int
     busiest: int
@@ -58,7 +58,7 @@ class BoardVotes:
     left: np.ndarray
     """The mask of votes that the left answer won."""
     votes: Votes
-    crowd: Crowd
+    sample: BoardSample
     items_known: bool = True
     """Whether the item of every vote is known."""
     judged: bool = False
@@ -117,17 +117,19 @@ class Statistics:
     """The lack of fit by place; None if no pair can differ from Bradley-Terry."""
     elo: EloOrders
     elo_votes: int
-    crowd: Crowd
+    """The number of votes that `elo` was computed from."""
+    sample: BoardSample
     overturn: Overturn | None
     left_effects: Floats
-    """The factor by which the shares won on the left vary more than if votes were independent, by place; the last
-    one is for all votes.
+    """The factor by which a share won on the left varies more than if votes were independent.
+
+    There is one for each model's share, by place, and a last one for the share of all votes.
     """
     against: AgainstReference | None
     """None if the reference has no battles."""
     board_votes: BoardVotes
     look: Look | None
-    """The last look at the orders of all models, by place; None without a record, or if items or voters are unknown."""
+    """The last look at the orders of all models, by place; None without a record, or if the votes can't settle any."""
     settled: Mapping[tuple[int, int], int] = field(default_factory=dict)
     """By the codes of two models, the number of votes at which the first was settled above the second.
 
@@ -189,7 +191,7 @@ def compute_statistics(
         lack_of_fit=lack_of_fit(fit, board_votes.votes, "picture"),
         elo=recent.elo if recent else elo_orders(board_votes.votes, ORDERS, SEED),
         elo_votes=recent.elo_votes if recent else votes,
-        crowd=board_votes.crowd,
+        sample=board_votes.sample,
         overturn=_overturn(fit, board_votes, ranked),
         left_effects=_left_effects(board_votes),
         against=against,
@@ -218,8 +220,11 @@ def _look(
     before: Statistics | None,
     models_ever: int | None,
 ) -> Look | None:
-    """Looks at the orders of all pairs, anew only every LOOK_EVERY votes, among other models, or if votes are gone."""
-    # Orders have to hold for other voters too. A judge's votes have no other voters.
+    """Returns a look at the orders of all pairs: the last one, or a new one every LOOK_EVERY votes.
+
+    A look is also new if the models have changed or votes were removed.
+    """
+    # Orders have to hold for other items and voters too, except that a judge's votes have no other voters.
     can_settle = board_votes.items_known and (bounds.for_new_voters or board_votes.judged)
     if models_ever is None or not can_settle:
         return None
@@ -227,11 +232,9 @@ def _look(
     is_same = before is not None and before.codes == board_votes.codes and before.votes <= votes
     last = before.look if before and is_same else None
     is_due = last is None or last.votes // LOOK_EVERY != votes // LOOK_EVERY
-    return (
-        look(fit, bounds, board_votes.votes, models_ever, judged=board_votes.judged)
-        if is_due
-        else last
-    )
+    if not is_due:
+        return last
+    return look(fit, bounds, board_votes.votes, models_ever, judged=board_votes.judged)
 
 
 def _overturn(fit: Strengths, board_votes: BoardVotes, ranked: np.ndarray) -> Overturn | None:
@@ -250,9 +253,9 @@ def _overturn(fit: Strengths, board_votes: BoardVotes, ranked: np.ndarray) -> Ov
 
 
 def _by_voter(board_votes: BoardVotes, votes: Votes) -> list[Codes]:
-    """Returns the voter of each of `votes`, some of a board's, as a list of one clustering.
+    """Returns a list with the clustering by voter of `votes`, which are some of the board's.
 
-    The list is empty if the board's voters are unknown or are only one.
+    The list is empty if the board's voters are unknown, or there is only one.
     """
     return [cluster_codes(votes, "voter")] if has_several(board_votes.votes.voters) else []
 

@@ -124,16 +124,16 @@ def cast_sentence(board: Board) -> str:
     """Returns a sentence on the number of votes, voters and items, as far as the votes name them."""
     if board.statistics is None:
         return t("board.computing", votes=t("board.votes", count=board.votes))
-    crowd = board.statistics.crowd
+    sample = board.statistics.sample
     voters = ""
     if is_by_judge(board):
         voters = t("board.by_judge")
-    elif crowd.voters:
-        voters = t("board.by_people", count=crowd.voters)
-    items = t("board.on_items", count=crowd.items) if crowd.items else ""
+    elif sample.voters:
+        voters = t("board.by_people", count=sample.voters)
+    items = t("board.on_items", count=sample.items) if sample.items else ""
     busiest = ""
-    share = crowd.busiest / board.statistics.votes
-    if crowd.voters > 1 and crowd.busiest > 1 and share >= 0.01:
+    share = sample.busiest / board.statistics.votes
+    if sample.voters > 1 and sample.busiest > 1 and share >= 0.01:
         busiest = t("board.busiest", share=share)
     votes = HTML.votes(board.votes)
     return t("board.cast", votes=votes, voters=voters, items=items, busiest=busiest)
@@ -141,12 +141,12 @@ def cast_sentence(board: Board) -> str:
 
 def _limits(board: Board, statistics: Statistics) -> str:
     """Returns the sentences on the reach of the intervals."""
-    crowd = statistics.crowd
-    if not crowd.items:
+    sample = statistics.sample
+    if not sample.items:
         return t("board.no_items_voters" if statistics.for_new_voters else "board.no_items_votes")
-    cases = t("board.independent_items", count=crowd.items)
-    if crowd.pictures < crowd.items:
-        cases = t("board.independent_pictures", count=crowd.pictures, items=crowd.items)
+    cases = t("board.independent_items", count=sample.items)
+    if sample.pictures < sample.items:
+        cases = t("board.independent_pictures", count=sample.pictures, items=sample.items)
     if is_by_judge(board):
         reach = t("board.reach_judge")
     else:
@@ -165,7 +165,7 @@ def judges(board: Board, statistics: Statistics) -> str:
 def _few_voters(board: Board, statistics: Statistics) -> Iterator[str]:
     """Yields a warning if the intervals hold for no other voters."""
     if voters_caveat(board):
-        yield t("board.one_person" if statistics.crowd.voters else "board.unnamed_voters")
+        yield t("board.one_person" if statistics.sample.voters else "board.unnamed_voters")
 
 
 def _overturn(board: Board) -> Iterator[str]:

@@ -130,7 +130,7 @@ def read_labels(
             _LabelRow,
             check=problem,
             key=("item", "labeller", "round"),
-            twice="this person labelled this answer in a row before",
+            repeat_problem="this person labelled this answer in a row before",
         )
     labels = (_label(row, errors[row.item].group) for _, row in read.rows)
     return ReadLabels(tuple(labels), read.problems)

@@ -128,7 +128,7 @@ def read_marks(path: Path, judged: JudgedReport) -> ReadMarks:
             _MarkRow,
             check=row_problem,
             key=("item", "marker", "round"),
-            twice="this person marked this answer in a row before",
+            repeat_problem="this person marked this answer in a row before",
         )
     marks = (
         PersonMark(row.item, row.marker, row.score, row.round, row.note) for _, row in sound.rows

@@ -117,7 +117,7 @@ def read_readings(path: Path, answers: Mapping[AnswerKey, Collection[str]]) -> R
             _ReadingRow,
             check=row_problem,
             key=("item", "answer_sha256", "reader", "round"),
-            twice="this person read this answer in a row before",
+            repeat_problem="this person read this answer in a row before",
         )
     readings = (
         PersonReading(

@@ -114,7 +114,7 @@ def test_a_hidden_item_is_not_served_and_its_votes_stay(bank, service):
     voted = visitor.reveal(visitor.vote(visitor.serve_on(item.id)))
     open_battle = visitor.serve_on(item.id)
     service.do("ada", "hide", f" {item.key} ")
-    assert item.id not in items.bank().items and items.bank().missing == 0
+    assert item.id not in items.bank().items and items.bank().items_without_picture == 0
     assert sampler.next_battle(visitor.id, BattleRequest(item=item.key)) is NoBattle.NO_SUCH_ITEM
     dealt = sampler.next_battle(visitor.id, BattleRequest())
     assert not isinstance(dealt, NoBattle) and dealt.item != item.id, (

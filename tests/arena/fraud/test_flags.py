@@ -394,7 +394,7 @@ def test_only_votes_of_those_who_count_are_on_boards_and_others_are_told(bank):
         bank, VoteTable(bank), CountSettings("campaign", ("spring",)), every=0.0
     )
     board = shown(leaderboard)
-    assert (board.votes, board.statistics.votes, board.statistics.crowd.voters) == (4, 4, 1)
+    assert (board.votes, board.statistics.votes, board.statistics.sample.voters) == (4, 4, 1)
     assert board.left_out.uncounted == 99
     told = "Counted: 4 of 103 votes, from campaign voters. Everyone's board has the rest too."
     assert told in unescape(HTML.summary(paragraphs(board)))

@@ -341,7 +341,7 @@ def test_imported_votes_form_boards_of_their_own(bank, imports, leaderboard):
     assert leaderboard.choose(None, "single").source == "test", "the arena's own come first"
     assert leaderboard.board(live).votes == 3, "nothing mixes"
     board = board_of(leaderboard, "elsewhere (imported)")
-    assert (board.votes, board.statistics.crowd.voters, board.statistics.crowd.items) == (
+    assert (board.votes, board.statistics.sample.voters, board.statistics.sample.items) == (
         400,
         7,
         11,
@@ -406,8 +406,8 @@ def test_votes_told_to_count_beside_live_ones_do_so_on_the_items_that_are_known(
     imports.add(came, ImportRequest("not told"))
     board = board_of(leaderboard, "test")
     assert (board.votes, board.statistics.votes, board.import_summary.votes) == (24, 24, 4)
-    crowd = board.statistics.crowd
-    assert (crowd.voters, crowd.busiest, crowd.items) == (21, 4, 1)
+    sample = board.statistics.sample
+    assert (sample.voters, sample.busiest, sample.items) == (21, 4, 1)
     assert "4 of these votes were imported from <b><bdi>elsewhere</bdi></b> and count" in told(
         board
     )

@@ -261,7 +261,7 @@ def test_sound_rows_are_kept_and_the_others_told_by_problem():
         Mark,
         check=lambda mark: "" if mark.item == "i" else "there is no such item",
         key=("item", "marker"),
-        twice="this person marked it before",
+        repeat_problem="this person marked it before",
     )
     assert [(number, row.marker) for number, row in found.rows] == [(2, "ada"), (7, "bob")]
     assert found.problems == (

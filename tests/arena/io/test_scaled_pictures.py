@@ -84,11 +84,20 @@ def test_it_is_made_once_and_only_for_known_names_and_widths(tmp_path, monkeypat
 def test_the_folder_is_bounded_and_the_oldest_give_way(tmp_path, monkeypatch):
     pictures, name = kept(tmp_path, Image.effect_noise((500, 500), 60).convert("RGB"))
     oldest = pictures.path(name, 320)
-    monkeypatch.setattr(scaled_pictures, "MOST_KEPT", oldest.stat().st_size + 10)
+    monkeypatch.setattr(scaled_pictures, "MOST_FOLDER_BYTES", oldest.stat().st_size + 10)
     newest = pictures.path(name, 480)
     assert newest.is_file() and not oldest.is_file()
     again = ScaledPictures(PictureStore(tmp_path / "pictures"), tmp_path / "scaled")
     assert again.path(name, 320).is_file()
+
+
+def test_a_file_that_vanishes_while_room_is_made_costs_only_the_scaled_picture(
+    tmp_path, monkeypatch
+):
+    pictures, name = kept(tmp_path, Image.new("RGB", (700, 700), "red"))
+    (tmp_path / "scaled" / ".part-gone").symlink_to(tmp_path / "gone")
+    monkeypatch.setattr(scaled_pictures, "MOST_FOLDER_BYTES", 0)
+    assert pictures.path(name, 480).parent.name == "pictures"
 
 
 def test_who_finds_all_turns_taken_gets_the_picture_as_it_is_kept(tmp_path, monkeypatch):

@@ -84,8 +84,8 @@ def test_a_board_takes_items_on_one_picture_for_one_case(database):
     with closing(Leaderboard(database, VoteTable(database))) as leaderboard:
         board = leaderboard.board(BoardKey(1, False), 60)
     assert board.statistics is not None
-    assert (board.statistics.clusters, board.statistics.crowd.pictures) == (4, 4)
-    assert board.statistics.crowd.items == 12
+    assert (board.statistics.clusters, board.statistics.sample.pictures) == (4, 4)
+    assert board.statistics.sample.items == 12
     limits = paragraphs(board)[2][0]
     assert "They treat the 4 pictures as independent, not their 12 items" in limits
 

@@ -575,7 +575,7 @@ def test_the_real_multi_image_file(bench, data):
     report = bench.importer.import_visit_bench(file, "VisIT-Bench")
     assert (report.changes.items_new, report.left_out, report.problems) == (63, 37, ())
     bank = ItemBank(bench.database).bank()
-    assert (len(bank.items), bank.missing) == (0, 63), "its images wait"
+    assert (len(bank.items), bank.items_without_picture) == (0, 63), "its images wait"
     assert [(source.name, source.kind) for source in bank.sources] == [("VisIT-Bench", "visit")]
     items = bench.shown(VISIT_HOST)
     assert len(items) == 63
@@ -723,7 +723,7 @@ def test_what_may_not_be_fetched_is_reported_and_its_item_waits(bench, url):
     (problem,) = report.problems
     assert url in problem
     assert report.changes == Changes(items_new=1, answers_new=1)
-    assert ItemBank(bench.database).bank().missing == 1
+    assert ItemBank(bench.database).bank().items_without_picture == 1
 
 
 @on_sqlite

@@ -263,14 +263,14 @@ def test_families_models_and_voters_are_integer_codes(bank):
 def test_an_item_waits_until_its_host_is_allowed(database, host, allowed):
     Ingest(database).add_items("test", "visit", [remote(host=host)])
     bank = ItemBank(database, [HOST]).bank()
-    assert (len(bank.items), bank.missing) == ((1, 0) if allowed else (0, 1))
-    assert ItemBank(database).bank().missing == 1
+    assert (len(bank.items), bank.items_without_picture) == ((1, 0) if allowed else (0, 1))
+    assert ItemBank(database).bank().items_without_picture == 1
 
 
 def test_one_missing_image_makes_the_item_wait(database):
     draft = replace(remote(), images=(drafts()[0].images[0], *remote().images))
     Ingest(database).add_items("test", "visit", [draft])
-    assert ItemBank(database).bank().missing == 1
+    assert ItemBank(database).bank().items_without_picture == 1
     assert shown(database, HOST) == ["What is 0?"]
 
 

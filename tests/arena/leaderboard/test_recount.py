@@ -469,7 +469,7 @@ def check_board(shown: Leaderboard, recount: Recount, key: BoardKey) -> None:
     assert one_by_one.codes == codes, key
     assert np.array_equal(win_matrix(one_by_one.votes), board.counts.wins), key
     people = {(row in recount.battles, row.voter_id) for row in votes if row.voter_id is not None}
-    assert one_by_one.crowd.voters == len(people), key
+    assert one_by_one.sample.voters == len(people), key
     nameless = any(row.voter_id is None for row in votes)
     assert len(np.unique(one_by_one.votes.voters)) == len(people) + nameless, key
 

@@ -548,7 +548,7 @@ def test_five_votes_on_one_tuple_are_not_five_independent_ones(poll):
     board = poll.board(patience=PATIENCE)
     wide = board.standings[0].rating.high - board.standings[0].rating.low
     assert (board.votes, board.statistics.clusters) == (100, 20)
-    assert board.statistics.crowd.items == 20
+    assert board.statistics.sample.items == 20
     alone = bradley_terry(np.array([[0, 10], [10, 0.0]]))
     columns = decided([0] * 10 + [1] * 10, [1] * 10 + [0] * 10, 2)
     per_vote = intervals(alone, columns, "vote")
@@ -564,7 +564,7 @@ def test_who_voted_and_what_carries_the_first_place(poll):
     busy = [vote._replace(item=item, voter=place % 6) for place, (vote, item) in enumerate(votes)]
     plant(poll.database, busy)
     statistics = poll.board(patience=PATIENCE).statistics
-    assert statistics.crowd == (6, 7, 20, 20)
+    assert statistics.sample == (6, 7, 20, 20)
     assert statistics.overturn == (poll.models["m1"], poll.models["m2"], 9), (
         "24 - 9 < 16, and 24 - 8 is a draw"
     )

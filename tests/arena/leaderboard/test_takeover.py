@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from arena.leaderboard.statistics import BoardVotes, Crowd
+from arena.leaderboard.statistics import BoardSample, BoardVotes
 from arena.leaderboard.takeover import takeover
 from arena.ratings.votes import Votes
 
@@ -20,7 +20,7 @@ def board_votes(wins_of_first: int, votes: int = 200) -> BoardVotes:
         voters=np.arange(votes) % 40,
     )
     nothing = np.zeros(votes, np.int64)
-    return BoardVotes((7, 9), nothing, nothing == 0, columns, Crowd(40, 5, votes, votes))
+    return BoardVotes((7, 9), nothing, nothing == 0, columns, BoardSample(40, 5, votes, votes))
 
 
 def test_a_new_leader_is_not_the_rival_of_the_board_before():

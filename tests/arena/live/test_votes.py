@@ -189,8 +189,8 @@ def test_statistics_take_each_upload_for_an_item_of_its_own(crowd, leaderboard):
         crowd.vote("m1", "m2")
         crowd.vote("m1", "m2", item=1)
     own, bank = (opened(leaderboard, source).statistics for source in (OWN, BANK))
-    assert (own.clusters, own.crowd.items, own.crowd.voters) == (12, 12, 12)
-    assert (bank.clusters, bank.crowd.items, bank.crowd.voters) == (1, 1, 12)
+    assert (own.clusters, own.sample.items, own.sample.voters) == (12, 12, 12)
+    assert (bank.clusters, bank.sample.items, bank.sample.voters) == (1, 1, 12)
     assert leaderboard.history(BoardKey(LIVE_OWN, False, kind="live")).days[-1] == now().date()
 
 

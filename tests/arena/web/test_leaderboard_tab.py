@@ -544,9 +544,9 @@ def test_the_sentence_says_what_the_numbers_can_and_cannot_tell(leaderboard):
     assert "follow in a moment" in cast_sentence(early)
     board = leaderboard.board(choice.key, 60)
     told = HTML.summary(paragraphs(board))
-    crowd, statistics = board.statistics.crowd, board.statistics
+    sample, statistics = board.statistics.sample, board.statistics
     assert (
-        f"{board.votes} votes</b> by {crowd.voters} people on {crowd.items} items"
+        f"{board.votes} votes</b> by {sample.voters} people on {sample.items} items"
         in cast_sentence(board)
     )
     assert f"{statistics.clusters} items" in told
