@@ -1,7 +1,7 @@
 """Hub facts: a model's facts from its repository on the Hugging Face Hub, read every week without a token.
 
-A repository that the Hub marks as a conversion of another's weights has the maker, age and size of the other. The size
-is taken only if all weights are floats: packed weights hold several parameters in a number.
+A repository that the Hub marks as a conversion of another's weights has the other's maker, age, size and conditions of
+access. The size is taken only if all weights are floats: packed weights hold several parameters in a number.
 """
 
 import asyncio

@@ -106,7 +106,7 @@ class BuiltPages:
         links: Links,
         layout: PageLayout,
     ) -> None:
-        """`head` returns the head of an address. `frames` make the frames of pages of battles, by page.
+        """`head` returns the head of an address. `frames` has, for each page of battles, what returns its frame's HTML.
 
         `layout` is that of the pages without Gradio, which have the same bar.
         """
@@ -192,7 +192,10 @@ class BuiltPages:
 
 
 def _with_battle_first(document: str) -> str:
-    """Returns a page of battles that loads the battle, with its own styles and scripts, before Gradio's script."""
+    """Returns a page of battles that loads Gradio's script only after the battle.
+
+    The `css` and `head` of its configuration are for components that a page of battles doesn't have.
+    """
     before, marker, _ = document.partition(_CONFIG)
     if marker:
         start = len(before) + len(marker)

@@ -71,6 +71,7 @@ class SampleQuestion(NamedTuple):
     ) -> str:
         # An old page may send another question's number: its caption isn't for this question.
         text = typed.get("caption-1", "") if typed.get("number") == number else ""
+        # The browser keeps what was typed for a `piece`. The path of a seat ends in its number and our signature.
         _, _, token = action.rpartition("/")
         seat, _, _ = token.partition(".")
         hidden_fields = {"number": number, "piece": f"{seat}.{number}"}
