@@ -134,14 +134,14 @@ def refresh(store: FactStore, hub: HfApi | None = None) -> None:
 @asynccontextmanager
 async def refreshing(store: FactStore) -> AsyncIterator[None]:
     """Reads repositories again while the server runs."""
-    task = asyncio.create_task(_refresh(store))
+    task = asyncio.create_task(_refresh_hourly(store))
     try:
         yield
     finally:
         task.cancel()
 
 
-async def _refresh(store: FactStore) -> None:
+async def _refresh_hourly(store: FactStore) -> None:
     while True:
         try:
             await asyncio.to_thread(refresh, store)

@@ -177,7 +177,7 @@ class BuiltPages:
         html = macros("page.html")
         answer = self._pages[gradio_path(page, locale.language)]
         frame = self._frames[page]() if page in self._frames else ""
-        links = html.links(self._links.style, self._links.script, page == VOTE)
+        links = html.links(self._links.style, self._links.script, first=page == VOTE)
         tags = html.head_tags(head, self._layout.public) + links
         top = html.top(self._layout.doors, page, locale.table("scripts"))
         title = json.dumps(visible_name(head.title)).replace("<", "\\u003c")

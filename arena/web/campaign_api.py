@@ -509,7 +509,7 @@ class CampaignRoutes:
         return Visit(self.pages.networks.of(request), owner_of(request.headers), address)
 
     def _run(self, make_response: Callable[[], Response], request: Request) -> Response:
-        """Returns the response, or the page of the error of making it."""
+        """Returns the response, or the page of a refusal."""
         try:
             return make_response()
         except _REFUSALS as error:

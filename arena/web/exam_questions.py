@@ -61,7 +61,7 @@ class SampleQuestion(NamedTuple):
     """The address that takes its form: a caption is longer than the usual form may be."""
 
     def read(self, form: Mapping[str, str]) -> ExamAnswer:
-        caption = check_caption(1, form.get("caption-1", ""), "", self.sample.least)
+        caption = check_caption(1, form.get("caption-1", ""), answer="", least=self.sample.least)
         known = self.sample.known
         is_right = not lacking(caption, known) if known else None
         return ExamAnswer(caption, is_right)

@@ -176,6 +176,7 @@ def _overturn(board: Board) -> Iterator[str]:
     overturn = statistics.overturn
     first_group = board.groups[0] if board.groups else ()
     ranked = [line for line in first_group if line.rank is not None]
+    # It was computed by a fit of the ranked models alone, which may put another one first.
     if not ranked or overturn.leader != ranked[0].code:
         return
     models = {line.code: line.model for line in board.standings}
