@@ -1,8 +1,8 @@
 """Participants: the platform's own list of who took part, from a file that it gives its customers.
 
-Prolific's is a study's *demographic data*, with `Submission id`, `Participant id` and `Status`. MTurk's is a batch's
-results, with `AssignmentId`, `WorkerId` and `AssignmentStatus`. Any other table needs a column `worker`, and may have
-`status` and `session`.
+Prolific's comes from *Download demographic data* of a study, with `Submission id`, `Participant id` and `Status`.
+MTurk's is a batch's results, with `AssignmentId`, `WorkerId` and `AssignmentStatus`. Any other table needs a column
+`worker`, and may have `status` and `session`.
 
 The list confirms workers who have handed in, and their votes count from then on. Workers still at work wait. Those who
 gave the work back, were rejected or aren't on the list are rejected (`confirmation_of` has one exception).

@@ -1,8 +1,8 @@
 """Pay sheet: a row for each worker of a campaign, with a proposal and its reason. The sheet pays and refuses nobody.
 
 No row says "reject": haste and disagreement are reasons to look, and the platforms refuse a rejection for a failed
-comprehension check. Workers who are missing from the platform's own list are not paid. MTurk's only
-has workers who have handed in, so those at work wait.
+comprehension check. Workers who are missing from the platform's own list are not paid. MTurk's list only has workers
+who have handed in, so those at work wait.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
