@@ -1,9 +1,11 @@
-"""Participants: the platform's own list of who took part, out of the file that it gives its customers.
+"""Participants: the platform's own list of who took part, from a file that it gives its customers.
 
-Prolific: *Download demographic data* of a study, with `Submission id`, `Participant id` and `Status`. MTurk: a batch's
-results, with `AssignmentId`, `WorkerId` and `AssignmentStatus`. Any other table with `worker` and, if there are such,
-`status` and `session`. It confirms the workers who have handed in, whose votes count from then on. Those still at work
-wait. Those who gave the work back, were rejected or aren't in it are rejected (`confirmation_of` has one exception).
+Prolific's comes from *Download demographic data* of a study, with `Submission id`, `Participant id` and `Status`.
+MTurk's is a batch's results, with `AssignmentId`, `WorkerId` and `AssignmentStatus`. Any other table needs a column
+`worker`, and may have `status` and `session`.
+
+The list confirms workers who have handed in, and their votes count from then on. Workers still at work wait. Those who
+gave the work back, were rejected or aren't on the list are rejected (`confirmation_of` has one exception).
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +20,7 @@ from arena.seats.worker_names import tidy_name
 from arena.types import Confirmation, grouped
 
 GIVEN_BACK = frozenset({"returned", "timedout", "rejected", "screenedout"})
-"""Statuses (Prolific's and MTurk's, without signs and blanks) of workers who don't wait to be paid."""
+"""Statuses, in `plain_status` form, of workers who returned the work, ran out of time or were turned away."""
 AT_WORK = frozenset({"active", "reserved"})
 """Statuses of workers who haven't handed in."""
 _HANDED_IN = frozenset({"submitted", "awaitingreview", "approved", "partiallyapproved"})
@@ -69,7 +71,7 @@ def participant_statuses(records: Iterable[Record]) -> dict[str, str]:
 
 
 def participant_sessions(records: Iterable[Record]) -> dict[str, list[str]]:
-    """Returns the session in each row of a person, by person; "" for a row without one. Raises RowsError."""
+    """Returns each person's sessions, one for each row; "" for a row without one. Raises RowsError."""
     return grouped((row.person, row.session) for _, row in rows_of(records, _Participant))
 
 
@@ -89,16 +91,16 @@ def _progress(status: str) -> int:
 
 
 def confirmation_of(
-    person: str, known: Confirmation, has_ended: bool, platform: str, listed: Mapping[str, str]
+    person: str, current: Confirmation, has_ended: bool, platform: str, listed: Mapping[str, str]
 ) -> Confirmation:
-    """Returns the confirmation of a seat's worker by a platform's list.
+    """Returns the confirmation that a platform's list gives a seat's worker.
 
-    `known`: the one before; `has_ended`: whether the seat has ended; `listed`: the statuses by person.
+    `current`: its confirmation so far; `has_ended`: whether the seat has ended; `listed`: the statuses by person.
     """
     if person not in listed:
         # MTurk's list only has workers who have handed in, so it says nothing about others at work.
         if platform == "mturk" and not has_ended:
-            return known
+            return current
         return "rejected"
     status = plain_status(listed[person])
     if status in AT_WORK:

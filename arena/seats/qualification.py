@@ -138,7 +138,7 @@ class Qualification:
         campaign_end = select(CAMPAIGN_END.c.campaign_id).where(
             CAMPAIGN_END.c.campaign_id == seat.campaign.id
         )
-        # Any event comes after the qualification, or ends the seat.
+        # Every event comes after the qualification or ends the seat, so a seat with an event takes no more answers.
         seat_event = select(SEAT_EVENT.c.kind).where(SEAT_EVENT.c.seat_id == seat.id)
         with self._database.write() as connection:
             lock(connection, seat.voter)

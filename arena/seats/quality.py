@@ -11,9 +11,9 @@ from arena.seats.spec import ChecksSpec
 
 
 def is_overlap(campaign: str, share: float, member: Hashable) -> bool:
-    """Returns whether several workers judge a tuple.
+    """Returns whether a tuple is among those that several workers judge: about a `share` of a campaign's tuples.
 
-    About a `share` of all tuples are, always the same ones, whatever the order of draws.
+    They are the same ones whatever the order of draws.
     """
     return lot(campaign, member) < share * 2**64
 
@@ -64,9 +64,9 @@ def pairwise_agreement(answers: Iterable[Sequence[tuple[int, str]]]) -> float | 
 
 
 def wanted_checks(spec: ChecksSpec, votes: int, available: int) -> int:
-    """Returns the number of checks for a seat with this quota, outside of it: at least one if any are available."""
-    share = math.ceil(round(spec.share * votes, 6))  # in binary, 28% of 25 is a little over 7
-    return min(available, max(1, share))
+    """Returns the number of checks for a seat besides its quota of `votes`: at least one if any are available."""
+    count = math.ceil(round(spec.share * votes, 6))  # in binary, 28% of 25 is a little over 7
+    return min(available, max(1, count))
 
 
 def is_check_due(votes_left: int, checks_left: int, coin: random.Random) -> bool:

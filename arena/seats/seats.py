@@ -267,12 +267,12 @@ def _first_confirmation(connection: Connection, campaign: Campaign, person: str)
     platform = campaign.spec.platform
     is_participant = (PARTICIPANT.c.campaign_id == campaign.id) & (PARTICIPANT.c.person == person)
     status = connection.scalar(select(PARTICIPANT.c.status).where(is_participant))
-    known: Confirmation = "pending" if platform.must_confirm else "confirmed"
+    initial: Confirmation = "pending" if platform.must_confirm else "confirmed"
     # A list that was uploaded before the arrival doesn't have the worker yet.
     if status is None:
-        return known
+        return initial
     has_ended = False
-    return confirmation_of(person, known, has_ended, platform.kind, {person: status})
+    return confirmation_of(person, initial, has_ended, platform.kind, {person: status})
 
 
 def check_open(campaign: Campaign) -> None:
@@ -286,7 +286,7 @@ def check_open(campaign: Campaign) -> None:
 def _load_seats(
     connection: Connection, campaign: Campaign, where: ColumnElement[bool] | None = None
 ) -> list[Seat]:
-    """Returns a campaign's seats, or those of them with a condition, in order of arrival."""
+    """Returns a campaign's seats in order of arrival, or only those that fulfil `where`."""
     wanted = SEAT_ENTRY.c.campaign_id == campaign.id
     if where is not None:
         wanted &= where

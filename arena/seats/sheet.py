@@ -1,7 +1,8 @@
 """Pay sheet: a row for each worker of a campaign, with a proposal and its reason. The sheet pays and refuses nobody.
 
 No row says "reject": haste and disagreement are reasons to look, and the platforms refuse a rejection for a failed
-comprehension check. Workers who are missing in the platform's own list are not paid; MTurk's has nobody at work yet.
+comprehension check. Workers who are missing from the platform's own list are not paid. MTurk's list only has workers
+who have handed in, so those at work wait.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,8 +22,9 @@ Proposal = Literal[
     "approve", "ask to return", "look", "wait", "none", "unknown to the platform: don't pay"
 ]
 _AFTER_FAILURE: Mapping[str, Proposal] = {"prolific": "ask to return", "login": "look"}
-"""The proposals after a failed qualification by platform, "approve" on others. Anybody may log in, with any number of
-accounts."""
+"""The proposals after a failed qualification, by platform; "approve" on others.
+
+Where people log in, an operator looks first, since one person may come with any number of accounts."""
 
 
 class SeatWork(NamedTuple):
@@ -34,9 +36,9 @@ class SeatWork(NamedTuple):
     last: datetime | None = None
     """The time of the last answer, also in the qualification."""
     agreed: int = 0
-    """Others' answers to the same pieces that agree."""
+    """The number of those of the `others` that agree with this seat's answers."""
     others: int = 0
-    """Others' answers to the same pieces."""
+    """The number of other workers' answers to the same pieces."""
     flags: Sequence[str] = ()
     """The reasons of its fraud flags, in words."""
     skipped_checks: int = 0

@@ -14,8 +14,8 @@ MOST_BYTES = 1_000_000
 NETWORK_SEATS = 10
 """The most seats of a network in a day, unless a spec says otherwise."""
 PlatformKind = Literal["plain", "login", "prolific", "mturk"]
-"""plain: a link for each worker; login: one link for all who log in here; others: a link that the platform
-completes."""
+"""plain: a link for each worker; login: one link for all who log in here; others: one link, to which the platform adds
+the worker's id."""
 
 
 class CampaignError(ValueError):
@@ -178,7 +178,7 @@ AnySpec = TypeVar("AnySpec", bound=CampaignSpec)
 
 
 def read_spec(
-    kind: type[AnySpec], content: bytes | Mapping[str, Any], **more_values: Any
+    spec_type: type[AnySpec], content: bytes | Mapping[str, Any], **more_values: Any
 ) -> AnySpec:
     """Returns a spec from a TOML file's bytes or a form's values, and more values. Raises CampaignError."""
     if isinstance(content, bytes):
@@ -192,12 +192,12 @@ def read_spec(
             raise CampaignError(
                 f"The file isn't valid TOML in UTF-8: {str(error)[:200]}. Correct it."
             ) from None
-    return _validated(kind, {**content, **more_values})
+    return _validated(spec_type, {**content, **more_values})
 
 
-def stored_spec(kind: type[AnySpec], text: str) -> AnySpec:
+def stored_spec(spec_type: type[AnySpec], text: str) -> AnySpec:
     """Returns a stored spec. Raises CampaignError."""
-    return _validated(kind, json.loads(text))
+    return _validated(spec_type, json.loads(text))
 
 
 def spec_text(spec: CampaignSpec) -> str:
@@ -205,9 +205,9 @@ def spec_text(spec: CampaignSpec) -> str:
     return spec.model_dump_json(by_alias=True)
 
 
-def _validated(kind: type[AnySpec], values: Mapping[str, Any]) -> AnySpec:
+def _validated(spec_type: type[AnySpec], values: Mapping[str, Any]) -> AnySpec:
     try:
-        spec = kind.model_validate(values)
+        spec = spec_type.model_validate(values)
     except ValidationError as error:
         raise CampaignError(one_line(error)) from None
     if mistake := spec.mistake():

@@ -37,8 +37,8 @@ SEAT_ENTRY = Table(
     Column("arrived_at", Moment, nullable=False),
     UniqueConstraint("campaign_id", "person"),
 )
-"""`person`, `session`, `reply_to`: see `links.Arrival`; `session` is the latest user name, or the latest sitting until
-the seat ends."""
+"""`person`, `session`, `reply_to`: see `links.Arrival`. `session` and `reply_to` are those of the latest visit, or of
+the latest before the seat's end on Prolific and MTurk."""
 SEAT_EVENT = Table(
     "seat_event",
     METADATA,

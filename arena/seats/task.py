@@ -86,7 +86,7 @@ class SeatTask(Protocol):
 
     @property
     def texts(self) -> Sequence[str]:
-        """The tables of the task's own texts for its pages, which come before those of all workers."""
+        """Locale tables of the task's own texts: with "writing", `writing.worker.limit` comes before `worker.limit`."""
         return ()
 
     def instructions(self, campaign: Campaign) -> str:
@@ -100,7 +100,7 @@ class SeatTask(Protocol):
         return 0
 
     def whole_seconds(self, campaign: Campaign) -> float | None:
-        """Returns the usual seconds of all of a seat's pieces and checks; None if unknown."""
+        """Returns the usual time for a whole seat, with its checks, in seconds; None if unknown."""
         return None
 
     def piece(self, seat: Seat, network: str | None) -> Piece | None:
@@ -112,9 +112,7 @@ class SeatTask(Protocol):
         return False
 
     def waits(self, seat: Seat) -> bool:
-        """Returns whether a seat without a piece may get one later, since others hold the rest, or the seat skipped
-        it.
-        """
+        """Returns whether a seat without a piece may get one later: others hold it now, or the worker skipped it."""
         return False
 
     def dock(
@@ -154,7 +152,10 @@ class SeatTask(Protocol):
 
 
 class MeasuredTimes:
-    """The seconds of a question in each campaign, which a worker sees before consent; measured once a minute."""
+    """The usual seconds of a question in each campaign, measured at most once a minute.
+
+    A worker sees them before consent.
+    """
 
     def __init__(self, measure: Callable[[Campaign], float | None]) -> None:
         self._measure = measure

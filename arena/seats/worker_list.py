@@ -66,6 +66,7 @@ def parse_workers(lines: Sequence[str], is_table: bool = False) -> list[ListedWo
     separators_of_columns = [
         separator for separator in separators if _has_column(header.split(separator))
     ]
+    # Also read as a table, so that the error about its header says which column it needs.
     is_unknown_table = is_table and bool(separators) and not _is_quoted(header)
     if separators_of_columns or is_unknown_table:
         likely = separators_of_columns or separators

@@ -9,8 +9,9 @@ import unicodedata
 from arena.io.csv_text import plain_cell
 
 LONGEST = 64
+"""The most characters of a name."""
 _LONGEST_TYPED = 4 * LONGEST
-"""No letter has more than four signs in any form, so a longer text is no name."""
+"""The most characters of a name before NFC, which makes one character out of four at most."""
 _BLANKS = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
@@ -19,7 +20,7 @@ UNSEEN = re.compile(
 """Invisible letters and marks, which `str.isprintable` accepts."""
 ACCOUNT = "account "
 ERASED = "forgotten "
-"""ACCOUNT, ERASED: the beginnings of a seat's person who logged in, and of one with deleted data."""
+"""ACCOUNT, ERASED: how `Seat.person` begins for a worker who logged in, and for one whose data were deleted."""
 
 
 def tidy_name(text: str) -> str:

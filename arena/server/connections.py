@@ -25,9 +25,10 @@ HEAD_SECONDS = 10.0
 REST_SECONDS = 60.0
 """Time for the rest of a body after its answer: many clients read an answer only after they have sent all."""
 READ_SECONDS = 20.0
-"""A socket's budget of time in which its answers wait for their reader.
+"""The most seconds that a socket's answers may wait for their reader, in all.
 
-Each `HIGH_WATER_LIMIT` bytes read refill it, up to this, by the time that the slowest reader needs for them.
+When the reader has caught up, the time that the slowest reader needs for `HIGH_WATER_LIMIT` bytes is given back, up
+to this sum.
 """
 LEAST_READING_RATE = 8_000
 """Bytes a second of the slowest reader. A poor mobile connection is faster."""

@@ -54,17 +54,20 @@ _START_WAITS = (4, 8, 16, 32)
 """Seconds between attempts to reach the Hub at start. Many hosts don't restart a server whose start failed."""
 _ROWS = "votes/"
 _FOLDED = re.compile(r"votes/folded-([0-9]+)/")
+"""The folder of a folded file, as in votes/folded-1/, with its level."""
 _NUMBERED = re.compile(
     r"votes/(?:[0-9-]{10}/[0-9a-f]{16}|folded-[0-9]+/[0-9a-f]{16}-[0-9a-f]{8})-([0-9]+)\.jsonl"
 )
-"""The path of a file of rows, with the number of its latest batch."""
+"""The path of a file of rows, with the number of its latest batch: 57 in votes/2026-11-30/0123456789abcdef-57.jsonl and
+in votes/folded-1/0123456789abcdef-01234567-57.jsonl."""
 FOLD = 16
 """The number of files of a level that become one of the next level: a year's 600,000 commits leave fewer than 80."""
 _FOLD_AT_ONCE = 256
 """The most files in one fold. Many are left after the Hub has failed for long."""
 _PICTURES = "pictures/"
 _WRITER = "writer/"
-"""The folder of an empty file that names the database of the backup. Two would spoil each other's backups."""
+"""The folder of the writer's file, which is empty and named for the one database that writes here. Two databases would
+spoil each other's backups."""
 
 MIRROR = Table(
     "mirror",
@@ -110,10 +113,9 @@ class HubDataset:
     def commit(
         self, files: Mapping[str, bytes], deleted: Collection[str] = (), writer: str = ""
     ) -> None:
-        """Adds files and deletes those in `deleted`, all or none.
+        """Adds files and deletes those in `deleted`, all or none. `writer`: the path of this database's writer's file.
 
-        Raises HubError: if `writer` is given and there is another writer's file, or for a failure, perhaps after the
-        commit was made.
+        Raises HubError if there is another writer's file, and for a failure, which may come after the commit was made.
         """
         with _as_hub_errors():
             dataset = self._api.dataset_info(self._name)
@@ -142,7 +144,7 @@ def _refuse_public(dataset: DatasetInfo) -> None:
 
 
 def refuse_another(writer: str, paths: Iterable[str]) -> None:
-    """Raises HubError if another writer's file is among the paths."""
+    """Raises HubError if another writer's file than `writer` is among the paths. If `writer` is "", checks nothing."""
     if writer and any(path.startswith(_WRITER) and path != writer for path in paths):
         raise HubError(
             "another server with its own database writes to the dataset in MIRROR, so copying has stopped here. "
@@ -157,6 +159,7 @@ class BackupState:
     copied_at: datetime | None
     """Everything stored until then is backed up; None if it is unknown."""
     waiting: int
+    """The number of changes that aren't backed up yet."""
     problem: str
 
 

@@ -1,7 +1,7 @@
 """Hub facts: a model's facts from its repository on the Hugging Face Hub, read every week without a token.
 
-A repository that the Hub marks as a conversion of another's weights has the maker, age and size of the other. The size
-is taken only if all weights are floats: packed weights hold several parameters in a number.
+A repository that the Hub marks as a conversion of another's weights has the other's maker, age, size and conditions of
+access. The size is taken only if all weights are floats: packed weights hold several parameters in a number.
 """
 
 import asyncio
@@ -134,14 +134,14 @@ def refresh(store: FactStore, hub: HfApi | None = None) -> None:
 @asynccontextmanager
 async def refreshing(store: FactStore) -> AsyncIterator[None]:
     """Reads repositories again while the server runs."""
-    task = asyncio.create_task(_refresh(store))
+    task = asyncio.create_task(_refresh_hourly(store))
     try:
         yield
     finally:
         task.cancel()
 
 
-async def _refresh(store: FactStore) -> None:
+async def _refresh_hourly(store: FactStore) -> None:
     while True:
         try:
             await asyncio.to_thread(refresh, store)

@@ -125,6 +125,7 @@ class HubModels:
         retry_hub_requests(sleep)  # in this whole process, for any client of the Hub's library
         self._api = hub or HfApi()
         self._lock = Lock()
+        """The lock around the caches of tasks and benchmarks."""
         self._offer_lock = Lock()
         """The lock around looking for a pull request and opening it: a form that is sent twice opens one."""
         self._tasks: dict[str, _CachedNames] = {}
@@ -295,9 +296,9 @@ def _trouble(error: Exception, is_anonymous: bool) -> Trouble:
     status = status_of(error)
     if status in (401, 403, 404) and is_anonymous:
         return "missing"
-    known: dict[int | None, Trouble] = {401: "login", 403: "forbidden", 404: "missing"}
-    if status in known:
-        return known[status]
+    trouble_of: dict[int | None, Trouble] = {401: "login", 403: "forbidden", 404: "missing"}
+    if status in trouble_of:
+        return trouble_of[status]
     if status is not None and 400 <= status < 500 and status not in (408, 429):
         return "refused"
     # The Hub's library raises a ValueError for a name or a file that isn't valid; the rest are failures of the network.

@@ -131,6 +131,7 @@ def retry(call: Callable[[], Result], sleep: Sleep = time.sleep) -> Result:
         except _PASSING_ERRORS as error:
             if isinstance(error.__cause__, HubError):  # The library wraps it.
                 raise error.__cause__ from error
+            # These are OSErrors, too, but another attempt wouldn't help.
             if isinstance(error, HubError | HfHubHTTPError | EntryNotFoundError):
                 raise
             problem = f"can't be reached ({type(error).__name__})"

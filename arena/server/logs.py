@@ -21,20 +21,26 @@ from arena.types import Secret
 HIDDEN = "[hidden]"
 _SHORTEST = 6
 """Fewest characters of a secret: redacting shorter ones would black out whole words."""
-_KEY = r"(?<![A-Za-z0-9])(?:sk|pk|rk|hf|ghp|gho|gsk|xai|nvapi|key)[-_][\w-]{8,}|AKIA[A-Z0-9]{16}|AIza[\w-]{30,}"
+_KEY = (
+    r"(?<![A-Za-z0-9])(?:sk|pk|rk|hf|ghp|gho|gsk|xai|nvapi|key)[-_][\w-]{8,}"  # sk-... of OpenAI, hf_... of the Hub
+    r"|AKIA[A-Z0-9]{16}"  # Amazon
+    r"|AIza[\w-]{30,}"  # Google
+)
 _WEB_TOKEN = r"(?<![\w-])(?=[\w-]{11,}+\.[\w-]{8,}+\.)[\w-]*?eyJ[\w-]{8,}\.[\w-]+\.[\w-]*"
 """A JSON web token: three parts joined by points, the first with a JSON object in base64, which starts with "eyJ".
 
 The lookahead passes over a long word without points, in which searching for each "eyJ" would take quadratic time.
 """
 _LOGIN_IN_URL = r"(?<=://)[^\s/?#@]+(?=@)"
+"""The user and password in `https://ada:secret@host`."""
 _NAMED_VALUE = r"(?i:(?<=bearer )|(?<=stereoscope_voter=)|(?<=api_key=)|(?<=session_hash=)|(?<=token=))[^\s;&'\",]+"
+"""A value after its name, as in `Bearer VALUE` or `token=VALUE`."""
 _SHAPES = re.compile("|".join((_KEY, _WEB_TOKEN, _LOGIN_IN_URL, _NAMED_VALUE)), re.ASCII)
 """Text that looks like a secret: keys, cookies, sessions, and the user and password of a URL."""
-_ADDRESS = re.compile(
-    r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\w)|(?<![\w:])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f.]*){2,8}(?![\w:])"
-)
-"""Text that may be an IPv4 or IPv6 address, or a time such as 12:30:05; `_redacted` decides."""
+_IPV4 = r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\w)"
+_IPV6 = r"(?<![\w:])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f.]*){2,8}(?![\w:])"
+_ADDRESS = re.compile(f"{_IPV4}|{_IPV6}")
+"""Text that may be an IPv4 or IPv6 address, or a time such as 12:30:05; `_redact_address` decides."""
 _MOST = 20_000
 """Most characters of a record's text, and of its error."""
 _MOST_LINES = 500
@@ -58,10 +64,10 @@ class Redaction:
         """Returns the text without secrets and network addresses, except those of this machine itself."""
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
-        return _ADDRESS.sub(_redacted, _SHAPES.sub(HIDDEN, text))
+        return _ADDRESS.sub(_redact_address, _SHAPES.sub(HIDDEN, text))
 
 
-def _redacted(match: re.Match[str]) -> str:
+def _redact_address(match: re.Match[str]) -> str:
     try:
         address = ipaddress.ip_address(match[0])
     except ValueError:

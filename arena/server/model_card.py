@@ -25,7 +25,7 @@ _CONTEXT_LINES = 3
 """The number of unchanged lines that a diff shows above and below the added ones."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _OTHER_END = re.compile("[\x85\u2028\u2029]")
-"""A line's end for YAML, by which it counts lines, and for nothing else."""
+"""Characters that end a line in YAML alone. In a text that has one, YAML's line numbers aren't those of `_LINE`."""
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BY_HAND = "Download model-index.yaml and add it there."
 
@@ -147,7 +147,7 @@ def _results_of(data: Mapping[str, Any], result: Mapping[str, Any]) -> list[Any]
         return []
     results = []
     index = data[_INDEX]
-    # Without a model in it there is no place for a result, and a second key of this name would be no YAML.
+    # An empty index is refused below: it has no place for a result, and a second key of this name isn't valid YAML.
     models = index if isinstance(index, list) and index else [index]
     for model in models:
         model_results = model.get("results") if isinstance(model, dict) else None

@@ -54,7 +54,7 @@ def serve(
     # Behind a proxy, every socket is the proxy's own.
     network = (lambda _: None) if settings.trusted_hops else public_network
     start_logging(known_secrets())
-    # Uvicorn has handlers of its own while it runs, and raises the signal again after its shutdown.
+    # While it runs, Uvicorn has handlers of its own. After its shutdown it raises the signal again, for these.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: exit_at_once(close))
     config = uvicorn.Config(

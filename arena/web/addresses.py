@@ -25,7 +25,7 @@ Kind = Literal["page", "item", "board", "model", "battle"]
 _PAGES: dict[str, Kind] = {VOTE: "item", OWN: "page", RESULTS: "board", SCORE: "page"}
 """The pages that have an `Address`, and the kind of thing that it may name, in its query or after `/results/`.
 
-`page`: no thing.
+The kind `page` names nothing.
 """
 _THINGS: dict[str, tuple[str, Kind]] = {
     "item": (VOTE, "item"),
@@ -37,8 +37,8 @@ _QUERY_PARAMETERS: dict[str, str] = {VOTE: "item", RESULTS: "source"}
 """The parameter of a page's query that names the thing."""
 _GRADIO_PAGES = frozenset({VOTE, OWN, SCORE})
 """The pages that Gradio serves."""
-TAKES_FILES = frozenset({f"/{AGREEMENT}"})
-"""Pages without Gradio that take a visitor's own file. They set a cookie, which makes the file the visitor's."""
+FILE_PATHS = frozenset({f"/{AGREEMENT}"})
+"""Paths of pages without Gradio that take a visitor's own file. Their cookie makes the file the visitor's."""
 MOST_NAME = 200
 """Most letters of a model's name in an imported file. Models with longer names, which a bank may hold, have no page."""
 _MOST_READ = MOST_NAME + 1

@@ -49,8 +49,8 @@ class Operators:
         self._code = new_cookie_value() if by_link else None
         self._until = clock() + DAY
         """The end of the link; once it was opened, that of its cookie."""
-        self._bound: str | None = None
-        """The hash of the cookie of the browser that opened the link."""
+        self._link_cookie: str | None = None
+        """The hash of the cookie that the link gave; None until it is opened."""
         self._refused: Counter[int] = Counter()
         """Wrong codes by minute, of the latest minute only."""
 
@@ -58,8 +58,8 @@ class Operators:
         """Returns the operator's name for the records; None for other people. Raises DatabaseError."""
         cookie = sent_cookie(headers, OPERATOR_COOKIE)
         voter_cookie = sent_cookie(headers)
-        bound = self._bound if self._clock() < self._until else None
-        if cookie and bound and hmac.compare_digest(cookie_hash(cookie), bound):
+        link_cookie = self._link_cookie if self._clock() < self._until else None
+        if cookie and link_cookie and hmac.compare_digest(cookie_hash(cookie), link_cookie):
             return LINK
         name = None
         if voter_cookie and self._names:
@@ -81,6 +81,6 @@ class Operators:
             raise LinkError(too_many=self._refused[minute] > MOST_REFUSED)
         cookie = new_cookie_value()
         self._code = None
-        self._bound = cookie_hash(cookie)
+        self._link_cookie = cookie_hash(cookie)
         self._until = self._clock() + DAY
         return cookie

@@ -109,7 +109,7 @@ class BattleTask(SeatTask):
             return None
         coin = random.Random(signature(seat.campaign.key, "sides", seat.id, name))
         sides = dict(zip(SIDES, coin.sample(item.contestants, 2), strict=True))
-        # The other side has the wrong answer, stored under a model of its own.
+        # Wrong answers are stored under a model of their own.
         right_side = next(
             side for side, answer in sides.items() if answer.model != self.work.unrelated_model()
         )

@@ -106,7 +106,7 @@ class BuiltPages:
         links: Links,
         layout: PageLayout,
     ) -> None:
-        """`head` returns the head of an address. `frames` make the frames of pages of battles, by page.
+        """`head` returns the head of an address. `frames` has, for each page of battles, what returns its frame's HTML.
 
         `layout` is that of the pages without Gradio, which have the same bar.
         """
@@ -177,7 +177,7 @@ class BuiltPages:
         html = macros("page.html")
         answer = self._pages[gradio_path(page, locale.language)]
         frame = self._frames[page]() if page in self._frames else ""
-        links = html.links(self._links.style, self._links.script, page == VOTE)
+        links = html.links(self._links.style, self._links.script, first=page == VOTE)
         tags = html.head_tags(head, self._layout.public) + links
         top = html.top(self._layout.doors, page, locale.table("scripts"))
         title = json.dumps(visible_name(head.title)).replace("<", "\\u003c")
@@ -192,7 +192,10 @@ class BuiltPages:
 
 
 def _with_battle_first(document: str) -> str:
-    """Returns a page of battles that loads the battle, with its own styles and scripts, before Gradio's script."""
+    """Returns a page of battles that loads Gradio's script only after the battle.
+
+    The `css` and `head` of its configuration are for components that a page of battles doesn't have.
+    """
     before, marker, _ = document.partition(_CONFIG)
     if marker:
         start = len(before) + len(marker)

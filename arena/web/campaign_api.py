@@ -107,6 +107,7 @@ class CampaignPages:
     voters: Voters
     networks: Networks
     mturk_hosts: Sequence[str]
+    """The hosts to which workers of MTurk may hand in."""
 
     def open_link(self, name: str, query: Mapping[str, str], visit: Visit) -> str | Seat:
         """Returns the seat of a link's person, or the HTML of the page of consent for a new person.
@@ -424,7 +425,7 @@ class CampaignPages:
 
     @staticmethod
     def _page(subject: Campaign | str, kind: str, *parts: str) -> str:
-        """Returns a whole page. `subject`: a campaign to be its title, or its title; `kind`: for styles and scripts."""
+        """Returns a whole page. `subject`: its title, or the campaign it is about; `kind`: for styles and scripts."""
         title = subject if isinstance(subject, str) else t("worker.title", name=subject.name)
         locale = current_locale()
         texts = locale.table("scripts")
@@ -508,7 +509,7 @@ class CampaignRoutes:
         return Visit(self.pages.networks.of(request), owner_of(request.headers), address)
 
     def _run(self, make_response: Callable[[], Response], request: Request) -> Response:
-        """Returns the response, or the page of the error of making it."""
+        """Returns the response, or the page of a refusal."""
         try:
             return make_response()
         except _REFUSALS as error:

@@ -34,7 +34,7 @@ class VoterCookies:
         return self.signed(new_cookie_value(), now())
 
     def signed(self, cookie: str, since: datetime) -> str:
-        """Returns a signed cookie with the random value of this one and this time of issue."""
+        """Returns a cookie with the random value of `cookie`, the time of issue `since` and our signature."""
         content = f"{cookie[:_VALUE_LENGTH]}.{int(since.timestamp()):08x}"
         signature = hmac.digest(self._key, content.encode(), "sha256")[:16]
         return f"{content}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"

@@ -67,7 +67,7 @@ class Argument(NamedTuple):
             return None
         if self.types == (list,) and isinstance(value, list):
             return self._misfit_of_list(value)
-        is_accepted = type(value) in self.types
+        is_accepted = type(value) in self.types  # by isinstance, True would be a number
         if is_accepted and isinstance(value, str) and len(value) > self.most:
             limits = f"{len(value):,} characters, more than {self.most:,}"
             return f"{self.label} has {limits}. Shorten it."

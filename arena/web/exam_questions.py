@@ -61,7 +61,7 @@ class SampleQuestion(NamedTuple):
     """The address that takes its form: a caption is longer than the usual form may be."""
 
     def read(self, form: Mapping[str, str]) -> ExamAnswer:
-        caption = check_caption(1, form.get("caption-1", ""), "", self.sample.least)
+        caption = check_caption(1, form.get("caption-1", ""), answer="", least=self.sample.least)
         known = self.sample.known
         is_right = not lacking(caption, known) if known else None
         return ExamAnswer(caption, is_right)
@@ -71,6 +71,7 @@ class SampleQuestion(NamedTuple):
     ) -> str:
         # An old page may send another question's number: its caption isn't for this question.
         text = typed.get("caption-1", "") if typed.get("number") == number else ""
+        # The browser keeps what was typed for a `piece`. The path of a seat ends in its number and our signature.
         _, _, token = action.rpartition("/")
         seat, _, _ = token.partition(".")
         hidden_fields = {"number": number, "piece": f"{seat}.{number}"}

@@ -131,7 +131,7 @@ class Heads:
     def board(self, source: str = "", patience: float | None = None) -> SourceBoard:
         """Returns a source's board with the most votes; without a source, the one with the most of all boards.
 
-        The board is as it was last computed. With `patience`, the call waits up to so many seconds for ranks.
+        The board is as it was last computed. With `patience`, the call waits up to that many seconds for ranks.
         """
         choice = self.overview.choose(source)
         # For an unknown source, `choose` returns another board.
@@ -142,8 +142,8 @@ class Heads:
         return SourceBoard(self.leaderboard.board(choice.key, patience), choice.source)
 
 
-def standing_sentence(line: Standing, only: str = "") -> str:
-    """Returns a model's rank and rating in one sentence. `only`: the words of `voters_caveat`."""
+def standing_sentence(line: Standing, caveat: str = "") -> str:
+    """Returns a model's rank and rating in one sentence. `caveat`: the words of `voters_caveat`."""
     votes = t("board.votes", count=line.votes)
     if line.rank is None or line.rating is None:
         if line.retired:
@@ -156,8 +156,8 @@ def standing_sentence(line: Standing, only: str = "") -> str:
     if rank.low != rank.high:
         place = t("heads.place", place=place, places=places_in_words(rank))
     interval = interval_text(rating.low, rating.high, ".0f")
-    if only:
-        interval = f"{interval} {only}"
+    if caveat:
+        interval = f"{interval} {caveat}"
     return t("heads.rank", place=place, rating=rating.value, interval=interval, votes=votes)
 
 

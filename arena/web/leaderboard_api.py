@@ -124,7 +124,7 @@ class BoardFiles:
             plain = content.encode() if isinstance(content, str) else content
             file = _CachedFile(board, facts, plain, gzip.compress(plain, mtime=0))
         with self._lock:
-            # A found one is stored again too: another download may have dropped it meanwhile.
+            # A file from the cache is stored again, too: another download may have dropped it meanwhile.
             self._files[cache_key] = file
             self._files.move_to_end(cache_key)
             if len(self._files) > MOST_FILES:

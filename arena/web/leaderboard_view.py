@@ -176,6 +176,7 @@ def _overturn(board: Board) -> Iterator[str]:
     overturn = statistics.overturn
     first_group = board.groups[0] if board.groups else ()
     ranked = [line for line in first_group if line.rank is not None]
+    # It was computed by a fit of the ranked models alone, which may put another one first.
     if not ranked or overturn.leader != ranked[0].code:
         return
     models = {line.code: line.model for line in board.standings}
@@ -294,7 +295,7 @@ def _counted(board: Board) -> Iterator[str]:
     if imports:
         votes -= imports.votes
     all_votes = votes + left_out.uncounted
-    # Elsewhere, suspect votes are among the counted ones.
+    # A board that keeps flagged voters has their votes, and those of crowds, among its own.
     if board.key.unflagged:
         all_votes += left_out.flagged + left_out.of_crowd
     if not all_votes:
@@ -337,9 +338,11 @@ class TableCell(NamedTuple):
     value: float | str
     shown: str
     beside: str
+    """A small text after `shown`, such as an interval; "" for none."""
     hint: str = ""
     """The meaning of `beside`."""
     doubts: Sequence[str] = ()
+    """Remarks on the rating, such as the votes that it needs."""
     facts: Sequence[str] = ()
     """The facts of the model, in the column of facts."""
     bar: tuple[str, ...] = ()
@@ -426,7 +429,7 @@ def _cells(
 
 
 def _notes_beside(line: Standing) -> Mapping[str, Mapping[str, str]]:
-    """Returns the texts beside a model's numbers other than intervals, and the hints that explain them."""
+    """Returns values of `TableCell.beside` and `hint` that the sheet doesn't have, by column."""
     rate = line.win_rate
     hint = f"{interval_text(rate.low, rate.high, '.0%')} (Wilson)" if rate else ""
     return {

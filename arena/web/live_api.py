@@ -164,18 +164,18 @@ class LiveApi:
 
     async def stop(self, request: Request, token: str) -> Response:
         voter = request.state.voter
-        return await self._quiet_scene(request, await self.sessions.stop(voter, token))
+        return await self._scene_after_act(request, await self.sessions.stop(voter, token))
 
     async def choose(self, request: Request, token: str) -> Response:
         voter = request.state.voter
         body = await JsonBody.read(request)
         choice = cast(Side, body.text("value"))  # The store checks it.
         battle = await self.sessions.choose(voter, token, choice, self.terms)
-        return await self._quiet_scene(request, battle)
+        return await self._scene_after_act(request, battle)
 
     async def undo(self, request: Request, token: str) -> Response:
         voter = request.state.voter
-        return await self._quiet_scene(
+        return await self._scene_after_act(
             request, await asyncio.to_thread(self.store.undo, voter, token)
         )
 
@@ -184,10 +184,10 @@ class LiveApi:
         voter = request.state.voter
         battle = await asyncio.to_thread(self.store.reveal, voter, token)
         await self.sessions.forget(battle)
-        return await self._quiet_scene(request, battle)
+        return await self._scene_after_act(request, battle)
 
-    async def _quiet_scene(self, request: Request, battle: LiveBattle) -> Response:
-        """Returns the scene of a battle without answers in progress, after an act in it: the page has its question."""
+    async def _scene_after_act(self, request: Request, battle: LiveBattle) -> Response:
+        """Returns the scene of a battle after an act, when no answer is in progress and the page has its question."""
         voter = request.state.voter
         state = LiveState(battle, is_growing=False, ahead=0, texts={})
         revealed = await asyncio.to_thread(self._names_and_facts, voter, battle)

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from arena.errors import VoterError
 from arena.locale import translated
 from arena.storage import size_text
-from arena.web.addresses import TAKES_FILES, gradio_address
+from arena.web.addresses import FILE_PATHS, gradio_address
 from arena.web.cookies import VoterCookies, cookie_header, is_https, with_cookie
 from arena.web.events import Argument, misfit
 from arena.web.rate_limit import Caller, RateLimiter
@@ -279,7 +279,7 @@ class RequestMiddleware:
     def _new_cookie_header(self, scope: Scope, headers: Headers) -> str | None:
         """Returns the Set-Cookie header for a visitor of a page; None for other requests."""
         path = scope["path"]
-        sets_cookie = gradio_address(path) is not None or path in TAKES_FILES
+        sets_cookie = gradio_address(path) is not None or path in FILE_PATHS
         if scope["method"] != "GET" or not sets_cookie:
             return None
         return cookie_header(self._cookies.new(), self._https or is_https(scope, headers))
