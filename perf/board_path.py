@@ -218,7 +218,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def percentile(times: Sequence[float], share: float) -> float:
-    """Returns the percentile of the times in milliseconds; `share` is 0 to 1."""
+    """Returns a percentile in milliseconds of times in seconds; `share` is 0 to 1."""
     return sorted(times)[int(share * (len(times) - 1))] * 1000
 
 
@@ -232,7 +232,8 @@ def main(kind: str = "sqlite") -> int:
         arenas = {}
         for votes, address in zip(SIZES, addresses, strict=True):
             print(f"planting {votes:,} votes ...", flush=True)
-            arena = arenas[votes] = Arena(address, votes)
+            arena = Arena(address, votes)
+            arenas[votes] = arena
             start = time.perf_counter()
             arena.leaderboard.board(SINGLE)
             first_board = time.perf_counter() - start
@@ -255,7 +256,7 @@ def main(kind: str = "sqlite") -> int:
         print(
             f"{'votes':>9} {'p50 ms':>7} {'p99 ms':>7}   one more vote: stored, counted, on the board"
         )
-        medians = {}  # milliseconds, as all that follows
+        medians = {}  # milliseconds, like all numbers from here on
         missed = False
         for votes, vote_times in times.items():
             median = statistics.median(vote_times[WARM:]) * 1000
