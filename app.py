@@ -223,7 +223,7 @@ class AppContext:
                 writing=arena.writing,
                 scaled=arena.scaled,
                 battles=battles,
-                answerable=arena.draft_worker.answer_soon,
+                on_answerable=arena.draft_worker.answer_soon,
             )
         for kind in get_args(MarkKind):
             tasks[kind] = MarkingTask(kind, marking, self.question_pictures)

@@ -17,7 +17,7 @@ def database_kind() -> str:
 
 @contextmanager
 def databases(kind: str, folder: Path, names: tuple[str, ...]) -> Iterator[list[str]]:
-    """Yields the addresses of empty databases, durable as in service, since no setting is changed."""
+    """Yields the addresses of empty databases. No setting is changed, so their writes are as durable as in service."""
     if kind == "sqlite":
         yield [f"sqlite:///{folder / f'{name}.db'}" for name in names]
         return

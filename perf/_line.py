@@ -1,6 +1,6 @@
 """A voter's connection to the server: HTTP/1.1 on one socket, by hand.
 
-A client that knows all of HTTP takes as much of the machine for a vote as the server does, and both share its cores.
+A full HTTP client would use as much CPU time for a vote as the server, which runs on the same cores.
 """
 
 import asyncio
@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 ANSWER_SECONDS = 60.0
 IDLE_SECONDS = 2.0
-"""After so long without a call the socket is opened anew, before the server closes it."""
+"""After this long without a call the socket is opened anew, before the server closes it."""
 
 
 class Line:
-    """One voter's line. Calls raise OSError or EOFError where the server does not answer."""
+    """One voter's connection. Calls raise OSError or EOFError if the server does not answer."""
 
     def __init__(self, port: int, headers: Mapping[str, str]) -> None:
         self._port = port
@@ -34,7 +34,7 @@ class Line:
         head = f"POST /battle/{name} HTTP/1.1\r\n{self._headers}content-length: {len(body)}\r\n\r\n"
         async with asyncio.timeout(ANSWER_SECONDS):
             reader, writer = await self._open()
-            self._streams = None  # until the answer has come whole
+            self._streams = None  # not reused unless the whole answer comes
             writer.write(f"{head}{body}".encode())
             answer_head = await reader.readuntil(b"\r\n\r\n")
             length = answer_head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]

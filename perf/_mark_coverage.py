@@ -26,6 +26,7 @@ RIGHT = (0.03, 0.06, 0.15, 0.3, 0.5, 0.7, 0.85, 0.94, 0.97)
 HARD = Target(least_share=0.92, most_share=1.0, most_width=4.0)
 """Wide, since where judges hardly err, most of an interval's width is for errors that were not seen."""
 ROUNDING = 1e-9
+"""Added at both ends of an interval, so that it holds a truth that lies exactly on an end."""
 Judge = Literal[
     "passes half of the wrong",
     "fails half of the right",

@@ -1,8 +1,8 @@
 """Pages to read, measured over the slow line of `perf.page`: a report, the results, a model and a finished battle.
 
-Measured are the seconds until the page is painted and shows its words, and all requests and bytes of the page. The
-revision under measurement makes the content, with this file: `python perf/_reading.py DATA_DIR` prints the path and the
-words of each page as JSON.
+The measurements are the seconds until a page is painted and shows its words, and its requests and bytes. Another
+process makes the content with the code of the measured revision: `python perf/_reading.py DATA_DIR` prints the path and
+the words of each page as JSON.
 """
 
 import json
@@ -36,7 +36,7 @@ def fill_with(app: Path, data: Path) -> Mapping[str, tuple[str, str]]:
 
 
 def ready(words: str) -> str:
-    """Returns the script that tells when a page shows these words."""
+    """Returns the script that gives the time once a page shows these words."""
     return SHOWN % json.dumps(words)
 
 

@@ -39,8 +39,9 @@ def _estimates(lines: list[ScoreLine]) -> Estimates:
 def on_pictures(
     chance: float, sizes: np.ndarray, alike: float, coin: np.random.Generator
 ) -> tuple[np.ndarray, list[str]]:
-    """Returns whether each question is answered right, and its picture; `sizes` has the questions of each picture, and
-    `alike` is the correlation of two answers on a picture.
+    """Returns whether each question is answered right, and the name of its picture.
+
+    `sizes`: the number of questions about each picture; `alike`: the correlation of two answers on a picture.
     """
     picture = np.arange(len(sizes)).repeat(sizes)
     # Two answers are the same draw if both are shared, which has the probability `alike`.
@@ -51,7 +52,7 @@ def on_pictures(
 
 @dataclass(frozen=True)
 class Grades:
-    """Mean grades over several runs, by their truth: grades are 0, 1 or sometimes tenths between."""
+    """Mean grades over several runs of a model; the cells are MEANS. Grades are 0, 1 or sometimes tenths between."""
 
     name: str
     questions: int
@@ -72,13 +73,14 @@ class Grades:
         partly = coin.random(self.questions) < share_of_tenths
         tenths = coin.integers(2, 9, self.questions) / 10
         grades = np.where(partly, tenths, grade)[:, None].repeat(self.runs, axis=1)
+        # In each of several runs, a grade of tenths moves by one tenth or stays.
         shaken = coin.integers(-1, 2, grades.shape) / 10 * (self.runs > 1)
         return grades + np.where(partly[:, None], shaken, 0.0)
 
 
 @dataclass(frozen=True)
 class SharedPictures:
-    """Shares of right answers, by their truth, where questions share pictures."""
+    """Shares of right answers where questions share pictures; the cells are `chances`."""
 
     name: str
     pictures: int
@@ -119,7 +121,7 @@ class GradesOnPictures(SharedPictures):
 
 @dataclass(frozen=True)
 class DifferencesOnPictures(SharedPictures):
-    """Differences of two models' shares of right answers on common pictures; the first has 0.3 of `chances`."""
+    """Differences of two models on common pictures: one is right in 0.3 times `chances`, the other in 0.1."""
 
     def truth(self) -> Floats:
         return 100 * (0.3 * self.chances - 0.1)

@@ -23,7 +23,7 @@ class Target(NamedTuple):
     least_cell_share: float = 0.90
     """Least share of any cell."""
     most_width: float = 1.25
-    """Most mean width, over the width of the middle 95% of the numbers."""
+    """Most mean width of the intervals, divided by the width of the middle 95% of the numbers."""
 
 
 class Estimates(NamedTuple):
@@ -54,7 +54,7 @@ class Coverage(NamedTuple):
     held: Floats
     """By cell, the share of runs whose interval holds the truth."""
     width: float
-    """Mean width over the width of the middle 95% of the numbers."""
+    """The quotient that `Target.most_width` bounds."""
 
     def misses(self, target: Target) -> bool:
         return not (
@@ -76,7 +76,7 @@ def coin_of(name: str, run: int) -> np.random.Generator:
 
 
 def coverage(simulation: Simulation, runs: int) -> Coverage:
-    """Runs a simulation so many times and returns its coverage."""
+    """Runs a simulation this many times and returns its coverage."""
     truth = simulation.truth()
     estimates = results(partial(_estimates, simulation), runs)
     value = np.array([estimate.value for estimate in estimates])

@@ -53,7 +53,7 @@ VOTES = 50_000
 """Votes in the database when an attack begins."""
 VOTERS = 6
 THINKING = 0.5
-"""Seconds between two calls of an honest voter, on the average."""
+"""Mean seconds between two calls of an honest voter."""
 TARGET = 1.0
 """Most seconds of 95% of the honest calls, and of every answer of `/healthz`."""
 LINES = 16
@@ -61,6 +61,10 @@ LINES = 16
 REFUSED_SECONDS = 0.2
 """Seconds after which a refused line sends again."""
 PREDICT = "/gradio_api/run/predict"
+HEADER = b"index,question,answer,prediction\n"
+OPEN_QUOTE = HEADER + b'1,q,a,"'
+PRICED = "on_change"
+"""The event that prices a scoring."""
 
 
 def http_client(port: int) -> httpx.AsyncClient:
@@ -144,7 +148,7 @@ async def vote(
     until: float,
     thinking: Callable[[], float],
 ) -> None:
-    """Chooses, reveals the names and goes on until this moment. Thinks before each call, and times it.
+    """Votes in one battle after another until the monotonic time `until`. Thinks before each call, and times it.
 
     While a voter reads the names, the page asks for the next battle ahead of time.
     """
@@ -203,7 +207,7 @@ async def use_honestly(
     voters: int = VOTERS,
     thinking: Callable[[], float] = lambda: THINKING,
 ) -> None:
-    """Votes and polls for so many seconds, then uploads a file."""
+    """Votes and polls for this many seconds, then uploads a file."""
     async with http_client(port) as client:
         page = Page(client, (await client.get("/config")).json())
         until = time.monotonic() + seconds
@@ -227,7 +231,7 @@ class Attacker:
         self._addresses = itertools.count()
 
     def headers(self, cookie: str = "") -> dict[str, str]:
-        """Returns the headers of a request: an invented address, then the next of its network's own."""
+        """Returns the headers of a request from another address of the network; a forged address comes first."""
         number = next(self._addresses)
         return {
             "x-forwarded-for": f"14.{number % 250}.1.1, 11.7.7.{number % 250}",
@@ -452,12 +456,6 @@ async def task_maps(attacker: Attacker) -> None:
         await attacker.get(f"/task-map{name}?{urlencode(query)}")
 
 
-HEADER = b"index,question,answer,prediction\n"
-OPEN_QUOTE = HEADER + b'1,q,a,"'
-PRICED = "on_change"
-"""The event that prices a scoring."""
-
-
 def answers(size: int, inserted: str = "") -> bytes:
     """Returns answers to our own sample of MM-Vet, of about this many bytes in all and with these words in them."""
     ids = [question.id for question in own_sample().questions]
@@ -503,7 +501,7 @@ ATTACKS: Mapping[str, Attack] = {
 
 
 def attack(name: str, port: int, seconds: float, pipe: Connection) -> None:
-    """Attacks for so many seconds, in this process, and sends the counts of requests down the pipe."""
+    """Attacks for this many seconds, in this process, and sends the counts of requests down the pipe."""
     allow_many_connections()
     requests = Counter[int]()
 
@@ -547,7 +545,7 @@ def service_under(name: str, folder: Path, seconds: float) -> Service:
 
 
 def main(names: Sequence[str] = (), seconds: float = SECONDS, votes: int = VOTES) -> int:
-    """Prints the honest people's service beside each attack; returns 1 if a target was missed, 2 for unknown ones."""
+    """Prints honest people's service during each attack; returns 1 if a target was missed, 2 for an unknown attack."""
     unknown = [name for name in names if name not in ATTACKS]
     if unknown:
         print(f"There is no attack {', '.join(unknown)}. There are: {', '.join(ATTACKS)}.")

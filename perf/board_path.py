@@ -42,16 +42,17 @@ MODELS = 100
 FAMILIES = 70
 ITEMS = 140
 VOTERS = 5_000
-WARM = 20
-CALLS = 400
+WARM_UP_VOTES = 20
+"""The first votes, whose times are left out."""
+ROUND_VOTES = 400
 ROUNDS = 3
 TARGET_MS = {10_000: 10.0, 1_000_000: 50.0}
 DAY = date(2023, 11, 20)
 """A day among those of the planted votes."""
 SINGLE = BoardKey(1, multi=False)
-MOMENT = 1_700_000_000_000_000
+PLANTED_FROM = 1_700_000_000_000_000
 """The time before the planted votes, in microseconds since 1970: 2023-11-14."""
-SPAN = 1_000_000_000_000
+PLANTED_SPAN = 1_000_000_000_000
 """The time that they take, however many they are, in microseconds: 11.6 days."""
 
 
@@ -105,7 +106,11 @@ class Arena:
             for item_id, model_id, answer_id in answer_rows:
                 answer_ids[item_id, model_id] = answer_id
             people = np.arange(int(voter.max()) + 1)
-            voters = {"id": people + 1, "cookie_hash": [f"v{n}" for n in people], "since": MOMENT}
+            voters = {
+                "id": people + 1,
+                "cookie_hash": [f"v{n}" for n in people],
+                "since": PLANTED_FROM,
+            }
             insert_rows(connection, "voter", pd.DataFrame(voters))
             battles = {
                 "id": number,
@@ -117,10 +122,10 @@ class Arena:
                 "model_b": b + 1,
                 "answer_a": answer_ids[item + 1, a + 1],
                 "answer_b": answer_ids[item + 1, b + 1],
-                "began_at": MOMENT,
+                "began_at": PLANTED_FROM,
                 "draw": "lot",
                 "choice": np.where(a_wins, "a", "b"),
-                "voted_at": MOMENT + number * (SPAN // votes),
+                "voted_at": PLANTED_FROM + number * (PLANTED_SPAN // votes),
                 "terms": "1",
                 "final_number": number,
             }
@@ -218,7 +223,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def percentile(times: Sequence[float], share: float) -> float:
-    """Returns the percentile of the times in milliseconds; `share` is 0 to 1."""
+    """Returns a percentile in milliseconds of times in seconds; `share` is 0 to 1."""
     return sorted(times)[int(share * (len(times) - 1))] * 1000
 
 
@@ -232,7 +237,8 @@ def main(kind: str = "sqlite") -> int:
         arenas = {}
         for votes, address in zip(SIZES, addresses, strict=True):
             print(f"planting {votes:,} votes ...", flush=True)
-            arena = arenas[votes] = Arena(address, votes)
+            arena = Arena(address, votes)
+            arenas[votes] = arena
             start = time.perf_counter()
             arena.leaderboard.board(SINGLE)
             first_board = time.perf_counter() - start
@@ -248,21 +254,21 @@ def main(kind: str = "sqlite") -> int:
         disk = Disk(Path(name))
         disk_times = list[float]()
         times: dict[int, list[float]] = {votes: [] for votes in SIZES}
-        for number in range(WARM + ROUNDS * CALLS):
+        for number in range(WARM_UP_VOTES + ROUNDS * ROUND_VOTES):
             disk_times.append(disk.write())
             for votes, arena in arenas.items():
                 times[votes].append(arena.vote(number))
         print(
             f"{'votes':>9} {'p50 ms':>7} {'p99 ms':>7}   one more vote: stored, counted, on the board"
         )
-        medians = {}  # milliseconds, as all that follows
+        medians = {}  # milliseconds, like all numbers from here on
         missed = False
         for votes, vote_times in times.items():
-            median = statistics.median(vote_times[WARM:]) * 1000
+            median = statistics.median(vote_times[WARM_UP_VOTES:]) * 1000
             medians[votes] = median
             rounds_p99 = [
-                percentile(vote_times[first : first + CALLS], 0.99)
-                for first in range(WARM, len(vote_times), CALLS)
+                percentile(vote_times[first : first + ROUND_VOTES], 0.99)
+                for first in range(WARM_UP_VOTES, len(vote_times), ROUND_VOTES)
             ]
             p99 = statistics.median(rounds_p99)
             missed |= p99 > TARGET_MS[votes]
@@ -272,7 +278,7 @@ def main(kind: str = "sqlite") -> int:
                 f"(target {TARGET_MS[votes]}; each round's p99 {listed})"
             )
         ratio = medians[SIZES[-1]] / medians[SIZES[0]]
-        print(f"ratio {ratio:.2f}; {ROUNDS} rounds of {CALLS} votes")
+        print(f"ratio {ratio:.2f}; {ROUNDS} rounds of {ROUND_VOTES} votes")
         print(
             f"the disk alone: {percentile(disk_times, 0.5):.2f} ms (p50), "
             f"{percentile(disk_times, 0.99):.2f} ms (p99)"

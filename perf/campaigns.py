@@ -1,4 +1,4 @@
-"""Paid campaigns in simulation, and what an order costs: `python -m perf.campaigns [--runs 50]`.
+"""Simulated paid campaigns, and the time that orders of models take: `python -m perf.campaigns [--runs 50]`.
 
 Campaigns draw as `arena.campaign_battles` does: many seats at work at a time, and what was started is finished first.
 

@@ -49,7 +49,7 @@ def cost_text(cost: Dollars) -> str:
 
 
 def dollars(amount: float) -> str:
-    """Returns an amount in dollars, to one significant digit and at least 0.0001; from a dollar on, to the cent."""
+    """Returns an amount: to the cent if it is a dollar or more, else to one significant digit and at least 0.0001."""
     return f"{amount:.2f}" if amount >= 1 else f"{max(amount, 0.0001):.1g}"
 
 
@@ -148,7 +148,7 @@ def waiting_text(ahead: int) -> str:
 
 
 def _open_text(battle: LiveBattle) -> str:
-    """Returns the question which answer is better, and the number of questions that may follow."""
+    """Returns the sentence that asks for a choice, with the number of questions that may still follow."""
     sentences = []
     if battle.attempt == 2:
         sentences.append(t("live.was_taken_back"))

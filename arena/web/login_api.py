@@ -160,7 +160,7 @@ def routes(
 
 
 def _uncounted_note(eligibility: VoteEligibility, is_framed: bool) -> str:
-    """Returns the sentence on when votes will count that don't count yet."""
+    """Returns the sentence that says when the visitor's votes will count."""
     if eligibility.rule == "campaign":
         return t("pages.counts_invited")
     return t("pages.counts_framed" if is_framed else "pages.counts_later")
@@ -255,7 +255,7 @@ class _Login:
             await asyncio.to_thread(self._on_login, account, old_hash)
         except (LoginError, DatabaseError) as error:
             return self._failed(error, request)
-        act = self._act_of(request)
+        act = self._act_in_cookie(request)
         if act is not None and self._errand is not None:
             result_path = await self._errand.run(act, grant, request)
             return self._end_login(request, new_cookie, result_path)
@@ -266,8 +266,8 @@ class _Login:
         is_allowed = back == AFTER_CREDITS or _CAMPAIGN.fullmatch(back)
         return self._end_login(request, new_cookie, back if is_allowed else "/")
 
-    def _act_of(self, request: Request) -> str | None:
-        """Returns the errand's act of this attempt; None for a login without an errand."""
+    def _act_in_cookie(self, request: Request) -> str | None:
+        """Returns the act that `begin_errand` signed for this attempt; None for a login without an errand."""
         key = sent_cookie(request.headers, ATTEMPT_COOKIE) or ""
         return self._signer.read(request.cookies.get(ERRAND_COOKIE, ""), key)
 

@@ -32,16 +32,16 @@ MOST_ADDRESS = 8_000
 """Most characters of a URL."""
 LONGEST_NAME = 255
 """Most bytes of a file's path. For a longer name, an operating system fails instead of finding nothing."""
-MOST_BESIDE = 1_000
+MOST_BESIDE_ARGUMENTS = 1_000
 """Most characters of JSON in a call besides its arguments."""
 SMALL_BODY = 16_000
 """Most bytes of a small body. The number of larger bodies, and of those with unknown length, is limited."""
+LEAST_PACE = 32_000
+"""The bytes per second of the slowest upload. A poor mobile connection is faster."""
 BODY_SECONDS = 20.0
-"""Seconds for a body, besides its bytes at `LEAST_PACE`."""
+"""The seconds that a body may take in addition to those for its bytes at `LEAST_PACE`."""
 PIECE = 64_000
 """Most bytes of an answer that are sent in one step: a slow reader's whole answer would fill the socket's buffer."""
-LEAST_PACE = 32_000
-"""The bytes a second of the slowest upload. A poor mobile connection is faster."""
 
 CAMPAIGNS = "/c/"
 """The beginning of the paths of campaigns' pages, which platforms show in a frame."""
@@ -91,12 +91,11 @@ _BOARDS = re.compile(r"/(model|badge)/.*|/reports|/(results|judges|agreement)(/.
 
 
 class RequestMiddleware:
-    """Wraps an ASGI app.
+    """Wraps an ASGI app. The `state.network` of a forwarded request is `Caller.network`.
 
-    `cookies`: a forwarded request has a voter cookie only if these signed it. Its `state.network` is the hash of its
-    caller's network.
+    `cookies`: signs the voter cookies. A cookie with another signature isn't forwarded.
     `image_hosts`: hosts of images that the page may load.
-    `answer_hosts`, `frames`: sites that a campaign's page may post to, and those whose frame may hold it.
+    `answer_hosts`: sites that a campaign's page may post to; `frames`: sites that may show it in a frame.
     `hosts`: the names of this server that a request may use; empty for any.
     `https`: whether a proxy speaks https for us.
     `uploads`: the most bytes of a body by path, for paths that accept larger bodies.
@@ -412,15 +411,15 @@ def _refuse_call(
     problem = None
     if call is None or (events is not None and call["fn_index"] not in events):
         problem = "Expected a call of one of the page's events: a JSON object in UTF-8."
-    elif len(json.dumps({**call, "data": None})) > MOST_BESIDE:
-        problem = f"A call takes at most {MOST_BESIDE:,} characters beside its arguments."
+    elif len(json.dumps({**call, "data": None})) > MOST_BESIDE_ARGUMENTS:
+        problem = f"A call takes at most {MOST_BESIDE_ARGUMENTS:,} characters beside its arguments."
     elif events is not None:
         problem = misfit(events[call["fn_index"]], call.get("data"))
     return PlainTextResponse(problem, status_code=422) if problem else None
 
 
 def _is_large(scope: Scope, headers: Headers) -> bool:
-    """Whether a request's body, or the answer, may be large."""
+    """Whether the body of a request, or its answer, may be large. Its length must have passed `_refuse_request`."""
     is_of_unknown_length = "transfer-encoding" in headers
     is_long = int(headers.get("content-length", 0)) > SMALL_BODY
     is_computed = _COMPUTED.fullmatch(scope["path"]) is not None
@@ -463,7 +462,7 @@ def _refuse_request(scope: Scope, headers: Headers, most_bytes: int) -> PlainTex
 
 
 def _same_origin(headers: Headers) -> bool:
-    """Whether a request comes from our own page, or names no page, as a program's request."""
+    """Whether a request names our own page as its origin, or no page, as a program does."""
     page = headers.get("origin", headers.get("referer"))
     if page is None:
         return True

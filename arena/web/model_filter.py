@@ -10,7 +10,7 @@ from arena.locale import t
 from arena.model_facts import MOST_LETTERS, ModelFacts, licence_text, parse_size, size_text
 
 FIELDS = ("open", "most", "organisation", "licence", "facts")
-"""The parameters of an address. `facts` is for the column of facts."""
+"""The parameters of an address. `most`: the largest size, such as "8B"; `facts`: "1" to show the column of facts."""
 _UNKNOWN: Mapping[str, str] = {
     "open": "filter.unknown_open",
     "most": "filter.unknown_most",

@@ -63,7 +63,7 @@ class Previews:
         if address is None:
             return None
         head = self._heads.head(address)
-        # An address of nothing has the head of its page, whose preview is at another path.
+        # If the address names nothing that exists, the head is that of its page, and its preview has another path.
         if unquote(head.preview) != name:
             return None
         if address.page == RESULTS and address.kind in ("page", "board"):

@@ -188,26 +188,28 @@ def filter_note(models: ModelChoice, query: Mapping[str, str]) -> str:
     return HTML.filter_note(models.filtered.notes, address_of_all)
 
 
-def opening_html(board: Board, choice: BoardSelection, models: int | None, vote: str) -> str:
+def opening_html(
+    board: Board, choice: BoardSelection, votable_models: int | None, vote_path: str
+) -> str:
     """Returns the opening of a board: its headline, the number of votes, and its chart.
 
-    `models`: the number of models that can be voted on, None for boards that aren't the bank's; `vote`: the path of the
-    page for votes, "" if there is none. A board without a rank links there.
+    `votable_models`: the number of models that can be voted on, None for boards that aren't the bank's.
+    `vote_path`: the page for votes, "" if there is none. A board without a rank links there.
     """
-    cast = cast_sentence(board) if board.votes else t("pages.gap").join(own_notes(board))
+    note = cast_sentence(board) if board.votes else t("pages.gap").join(own_notes(board))
     chart = svg(board_chart(board), "chart") if has_intervals(board) else ""
-    needs = "" if board.votes or models is None else _needs(board, models)
+    needs = "" if board.votes or votable_models is None else _needs(board, votable_models)
     is_computed = board.statistics is not None or not board.votes
     ranks_nobody = is_computed and not leaders(board)
     model_names = name_forms(line.model for line in board.standings)
     return HTML.opening(
         headline(board),
         model_names,
-        cast,
+        note,
         chart,
         board_query(choice),
         needs,
-        vote if ranks_nobody else "",
+        vote_path if ranks_nobody else "",
     )
 
 

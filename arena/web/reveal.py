@@ -17,8 +17,8 @@ from arena.types import SIDES, Battle, Names, Side
 from arena.web.facts_view import reveal_facts
 
 HTML = macros("battle.html")
-EVERY = 10
-"""The number of votes after which voters see, again and again, which models they have preferred."""
+PREFERENCES_EVERY = 10
+"""Voters see which models they have preferred once in this many votes."""
 
 
 class RevealedParts(NamedTuple):
@@ -28,9 +28,9 @@ class RevealedParts(NamedTuple):
     others: str
     """The choices of others, as a sentence."""
     outcome: str
-    """The reference's answer, if neither side was it, and now and then the models that the voter has preferred."""
+    """The reference's answer, if neither side was it; once in PREFERENCES_EVERY votes also the preferred models."""
     votes: int
-    """The number that the voter has given."""
+    """The number of votes that the voter has given."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Reveal:
                 about=reveal_facts(facts.of(name)),
             )
         votes = self.store.votes_of(voter)
-        is_due = votes > 0 and votes % EVERY == 0
+        is_due = votes > 0 and votes % PREFERENCES_EVERY == 0
         preferences = self.outcomes.preferences(voter) if is_due else ()
         return RevealedParts(
             titles=titles,

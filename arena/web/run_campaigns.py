@@ -29,14 +29,14 @@ PARTICIPANTS = "/run/participants"
 MOST_LIST = 5_000_000
 """Most bytes of a platform's list of participants."""
 _MOST_LETTERS = 200
-"""Letters that are kept of a text field beside that list."""
+"""Most characters of a text field that is sent with a list of participants; the rest is cut off."""
 _UNNAMED_LIST = "list"
 """The file name of a list of participants that has none."""
 
 
 @dataclass(frozen=True)
 class CampaignActs:
-    """The acts of the routes."""
+    """The handlers of the routes."""
 
     page: RunPage
     campaigns: CampaignAdmin

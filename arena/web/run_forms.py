@@ -12,7 +12,7 @@ from arena.web.cookies import cookie_header, is_https
 MOST_FIELD = 60_000
 """Most characters of a field; a campaign's file is the longest."""
 MOST_FORM = 600_000
-"""Most bytes of a form with a file as text, where a character may take nine: three in UTF-8, each as %XX."""
+"""Most bytes of a form. A character of a field may take nine: three in UTF-8, each written as %XX."""
 _COOKIE = "stereoscope_done"
 _NOTICE_SECONDS = 60
 """The longest time until the next page shows a notice."""
@@ -31,14 +31,14 @@ class SentForm(NamedTuple):
     """The reason of the refusal."""
 
     @property
-    def place(self) -> str:
-        """The form's place in the page: its section, and after ":" the form within it."""
+    def anchor(self) -> str:
+        """The form's anchor in the page: its section, and after ":" the form within it."""
         return self.fields.get("at", "")
 
     @property
     def section(self) -> str:
         """The form's section of the page."""
-        return self.place.partition(":")[0]
+        return self.anchor.partition(":")[0]
 
     def value(self, path: str, field: str, otherwise: str) -> str:
         """Returns the value of a field, or `otherwise` if it wasn't sent, or to another path."""
@@ -54,15 +54,15 @@ class Notice(NamedTuple):
     """A sentence about an act that was done or refused, and the section that shows it."""
 
     place: str
-    """The section alone, unlike `SentForm.place`."""
     text: str
     is_problem: bool = False
-    form: str = ""
-    """The `SentForm.place` of the refused form, which shows the problem itself."""
+    form_anchor: str = ""
+    """The anchor of the refused form, which shows the problem itself."""
 
 
 async def sent_form(request: Request) -> SentForm:
     """Returns the fields of a form. Browsers send CRLF; the texts get LF back."""
+    # Each line break may come as two characters.
     fields = form_of(await request.body(), 2 * MOST_FIELD)
     texts = {name: value.replace("\r\n", "\n")[:MOST_FIELD] for name, value in fields.items()}
     return SentForm(request.url.path, texts)

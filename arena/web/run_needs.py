@@ -12,7 +12,7 @@ from arena.web.backup_status import ago, is_late
 LITTLE_DISK = 0.1
 """The largest free share of a disk that counts as almost full."""
 MUCH_MONEY = 0.9
-"""The smallest used share of a budget that an operator is told of."""
+"""The smallest used share of a budget that becomes a task."""
 _DAYS = f"in the last {FRESH.days} days"
 
 

@@ -152,7 +152,7 @@ class RunPage:
         except _ERRORS as error:
             status = 503 if isinstance(error, (DatabaseError, OSError)) else 422
             problem = str(error)
-            notice = Notice(_section(sent), problem, is_problem=True, form=sent.place)
+            notice = Notice(_section(sent), problem, is_problem=True, form_anchor=sent.anchor)
             return self._page(request, notice, sent._replace(problem=problem), status)
 
 

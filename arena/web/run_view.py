@@ -95,19 +95,21 @@ def run_html(inputs: RunInputs) -> str:
     work = _group("work", "Work", WORK, _work(inputs))
     titles = {**HEALTH, **WORK}
     urgent = [(need, titles[need.place]) for need in needs(dashboard, inputs.boards)]
-    can_be_set_up = sum(not entry.is_there and not entry.is_urgent for entry in dashboard.checklist)
+    optional_count = sum(
+        not entry.is_there and not entry.is_urgent for entry in dashboard.checklist
+    )
     groups = (health, work)
     return HTML.page(
-        dashboard.read_at, urgent, can_be_set_up, _section_notice(inputs.notice, groups), groups
+        dashboard.read_at, urgent, optional_count, _section_notice(inputs.notice, groups), groups
     )
 
 
 def _section_notice(notice: Notice | None, groups: Sequence[Group]) -> Notice | None:
     """Returns the notice for the top of a section; None if the form that it is about is on the page and shows it."""
-    if notice is None or not notice.form:
+    if notice is None or not notice.form_anchor:
         return notice
     page = "".join(part.html for group in groups for part in group.parts)
-    return None if f'id="{notice.form}"' in page else notice
+    return None if f'id="{notice.form_anchor}"' in page else notice
 
 
 def stranger_html(problem: str, by_link: bool) -> str:

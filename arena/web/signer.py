@@ -9,7 +9,7 @@ import hmac
 import re
 
 _LONGEST = 4_000
-"""The most characters that are compared with `_SHAPE`, which fits fewer."""
+"""The most characters that are compared with `_SHAPE`. No text of that length matches it."""
 _SHAPE = re.compile(r"([A-Za-z0-9_-]{1,2000})\.([A-Za-z0-9_-]{43})", re.ASCII)
 """A text of at most 2,000 characters in base64, and its signature."""
 

@@ -54,6 +54,7 @@ def accepts_gzip(headers: Headers) -> bool:
     for coding in headers.get("accept-encoding", "").lower().split(","):
         name, _, weight = coding.partition(";")
         if name.strip() == "gzip":
+            # Of "q=0" and "q=0.000", this leaves "q=".
             return weight.replace(" ", "").rstrip("0.") != "q="
     return False
 

@@ -65,9 +65,12 @@ def sent_hash(headers: Mapping[str, str]) -> str:
     return cookie_hash(cookie)
 
 
-def sent_voter(voter: Callable[[str, datetime | None], int], headers: Mapping[str, str]) -> int:
-    """Returns the voter of a request, whose first visit is the time of issue of the cookie. Raises NoVisitorError."""
-    return voter(sent_hash(headers), cookie_since(sent_cookie(headers) or ""))
+def sent_voter(find: Callable[[str, datetime | None], int], headers: Mapping[str, str]) -> int:
+    """Returns the voter of a request. Raises NoVisitorError.
+
+    `find` gets the cookie's hash and its time of issue, which counts as the voter's first visit.
+    """
+    return find(sent_hash(headers), cookie_since(sent_cookie(headers) or ""))
 
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -198,7 +201,7 @@ class GrowingText:
         self._invisible = [words[visible_length:]]
         if not self._context:
             return visible_text(text)
-        # `visible_text` strips line breaks from the start of a text. A letter before the context keeps its own.
+        # `visible_text` strips line breaks from the start of a text. A letter before the context keeps them.
         context = f"\xe9{self._context}"
         return visible_text(context + text)[len(context) :]
 

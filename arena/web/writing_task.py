@@ -91,7 +91,7 @@ class WritingTask(SeatTask):
     writing: Writing
     scaled: ScaledPictures
     battles: BattleTask
-    answerable: Callable[[Campaign, int], None]
+    on_answerable: Callable[[Campaign, int], None]
     """Called with a campaign and the id of a draft, once a model may answer it."""
 
     @property
@@ -206,7 +206,7 @@ class WritingTask(SeatTask):
             instruction = open_step.draft.state.instruction
             pictures = instruction.pictures if instruction else ()
             draft_id = self.writing.caption(seat, token, _captions(len(pictures), form))
-            self.answerable(seat.campaign, draft_id)
+            self.on_answerable(seat.campaign, draft_id)
         elif step == "answer":
             self.writing.answer(seat, token, form.get("text", ""))
         else:
@@ -233,7 +233,7 @@ class WritingTask(SeatTask):
             raise WarnedError(written.warnings)
         self.writing.write(seat, token, written)
         if written.options:
-            self.answerable(seat.campaign, draft.id)
+            self.on_answerable(seat.campaign, draft.id)
 
     def undo(self, seat: Seat, token: str) -> None:
         raise DraftError(

@@ -58,7 +58,7 @@ class WritingPages:
                 writing=project.writing,
                 scaled=scaled,
                 battles=cast(BattleTask, None),
-                answerable=lambda _, draft: answerable.append(draft),
+                on_answerable=lambda _, draft: answerable.append(draft),
             )
             for kind, item_kind in ITEM_KINDS.items()
         }

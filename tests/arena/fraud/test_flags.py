@@ -377,7 +377,7 @@ def test_a_board_whose_only_votes_are_flagged_says_so(bank, leaderboard):
     live.answer(battle.id, TurnAnswers(Names("m1", "m2"), Names("x", "y"), False, False))
     live.reveal(voter, live.vote(voter, battle.token, "a", "terms").token)
     choice = leaderboard.choose("Own pictures, answered live", "single")
-    html = opening_html(leaderboard.board(choice.key), choice, models=2, vote="/own")
+    html = opening_html(leaderboard.board(choice.key), choice, votable_models=2, vote_path="/own")
     assert "It needs about" in html and "Without 1 flagged voter (1 vote)" in html
 
 
