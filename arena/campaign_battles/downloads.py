@@ -10,7 +10,10 @@ from arena.sheets import Sheet, record_sheet
 
 
 class QualityRow(NamedTuple):
-    """The quality of a worker, or of all workers: there, agreement and correlations are of the votes that count."""
+    """The quality of a worker, or of all workers together.
+
+    The row of all workers has the agreement and the correlations of the votes that count.
+    """
 
     person: str
     votes: int

@@ -30,11 +30,11 @@ from arena.seats.task import SeatProgress
 from arena.types import Contestant, Item
 
 PAIR_SHARE = 0.1
-"""The largest share of a pair's votes that a worker may give; more where so few pairs are wanted that filling a seat
-twice takes more."""
+"""The largest share of a pair's votes that a worker may give. If few pairs are wanted, a worker may give more: enough
+to fill a seat twice."""
 NEAR_THE_END = 200
-"""The number of votes before the stop at which each draw begins to count the stored votes, since servers notice each
-other's votes late."""
+"""From this many votes before the stop on, each draw counts the stored votes, since servers notice each other's votes
+late."""
 _COIN = random.SystemRandom()
 
 
@@ -70,7 +70,7 @@ def drawn_battle(
     if is_full(connection, seat.campaign, state):
         return None
     assigned = _assigned_tuples(layout, _seat_battles(connection, seat.id))
-    size = len(assigned) + spec.seat.votes - progress.votes  # Skipped tuples come on top.
+    size = len(assigned) + spec.seat.votes - progress.votes  # Skipped tuples are extra.
     served = _open_to_worker(state.served, layout, taken, spec)
     # The state lags behind the database: a tuple that others have filled meanwhile is marked, and the next one drawn.
     while (choice := _next(spec, served, assigned, size, state, coin)) is not None:
@@ -92,8 +92,8 @@ def is_full(connection: Connection, campaign: Campaign, state: CampaignState) ->
     """Returns whether stored votes and battles held by seats together are all that the campaign takes."""
     stop = battle_spec(campaign).stop.votes
     collected = state.collected
-    of_lost_tuples = collected.given - int(collected.cast.sum())
-    if int(state.served.votes.sum()) + of_lost_tuples < stop - NEAR_THE_END:
+    votes_on_lost_tuples = collected.given - int(collected.cast.sum())
+    if int(state.served.votes.sum()) + votes_on_lost_tuples < stop - NEAR_THE_END:
         return False
     return count_places_taken(connection, campaign, state.left_out) >= stop
 

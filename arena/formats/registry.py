@@ -229,7 +229,7 @@ def _form_of(record: Record, file: str) -> Format:
 
 
 def _unread_notices(form: Format, rows: Sequence[Row]) -> Iterator[str]:
-    """Yields a notice about other columns beside those of a format that has no place for voters or items."""
+    """Yields a notice about the columns that were not read, for the formats without voters and items."""
     if form not in (THREE_COLUMNS, EVALICA):
         return
     others = sorted(set().union(*rows) - form.row(_ANY_VOTE).keys())
