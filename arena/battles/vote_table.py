@@ -225,7 +225,7 @@ def rows_of(votes: pd.DataFrame, mask: npt.NDArray[np.bool_]) -> pd.DataFrame:
 
 
 class _Items:
-    """The items' values that votes take over, as arrays by the item's id; all are constant but pictures."""
+    """The items' values that become columns of votes, as arrays by the item's id. Only pictures can change."""
 
     def __init__(self) -> None:
         self.source = np.zeros(1, np.int64)

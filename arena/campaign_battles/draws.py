@@ -43,14 +43,14 @@ def drawn_check(
 ) -> Draw | None:
     """Returns a check if the seat's next battle is one, otherwise None."""
     votes = spec.seat.votes
-    left = wanted_checks(spec.checks, votes, len(checks)) - progress.checks
+    checks_left = wanted_checks(spec.checks, votes, len(checks)) - progress.checks
     judged_items = {battle.item for battle in taken}
     new_checks = [
         item for item in checks if item.id not in judged_items and len(item.contestants) == 2
     ]
-    if left <= 0 or not new_checks:
+    if checks_left <= 0 or not new_checks:
         return None
-    if not is_check_due(max(0, votes - progress.votes), left, _COIN):
+    if not is_check_due(max(0, votes - progress.votes), checks_left, _COIN):
         return None
     item = _COIN.choice(new_checks)
     return _sided(item.id, item.contestants[0], item.contestants[1], None)._replace(kind=CHECK)
@@ -149,8 +149,8 @@ def _open_to_worker(
     times_judged = np.bincount(pairs, minlength=len(lacks_votes))
     wanted_by_pair = layout.wanted.sum(1)
     wanted_pairs = max(1, np.count_nonzero(wanted_by_pair))
-    most = np.maximum(PAIR_SHARE * wanted_by_pair, ceil(2 * spec.seat.votes / wanted_pairs))
-    lacks_votes[times_judged >= most] = False
+    most_votes = np.maximum(PAIR_SHARE * wanted_by_pair, ceil(2 * spec.seat.votes / wanted_pairs))
+    lacks_votes[times_judged >= most_votes] = False
     return replace(served, lacks_votes=lacks_votes)
 
 

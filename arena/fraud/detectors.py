@@ -320,7 +320,7 @@ def _refit_without(fit: Strengths, met_models: Codes, won: Codes, lost: Codes) -
 
 
 def _peak_flag(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[Floats]) -> Flag:
-    """Returns a flag with the peak of the weakest e-value against the nulls' log odds, computed in chunks.
+    """Returns the flag at the peak of the evidence: the weakest of the e-values against the nulls, computed in chunks.
 
     `odds` are everybody's log odds that A is chosen, each of `nulls` those of an honest voter.
     """
