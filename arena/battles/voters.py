@@ -128,7 +128,7 @@ class Voters:
             return connection.execute(_guest_query(cookie_hash)).scalar_one()
 
     def known(self, cookie_hash: str, _since: datetime | None = None) -> int:
-        """Returns the voter of a cookie; NOBODY if it has none yet. Ignores `_since`, which lets it replace `voter`."""
+        """Returns the voter of a cookie; NOBODY if it has none yet. Takes what `voter` takes, so as to replace it."""
         with self._database.read() as connection:
             return connection.scalar(_VOTER_QUERY, _cookie_parameters(cookie_hash)) or NOBODY
 

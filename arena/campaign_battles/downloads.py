@@ -53,7 +53,7 @@ class VoteRow(NamedTuple):
     passed: str
     """For a check "yes" or "no", else blank."""
     draw_probability: float | None
-    """The probability with which this pair of models was drawn, among started tuples first; None for a check."""
+    """The probability of drawing this pair of models, from started tuples alone if there were any; None for a check."""
     counts: str
     """Whether it is on the campaign's board: "yes" or "no"."""
 

@@ -50,7 +50,7 @@ class Layout:
         return {item.id: code for code, item in enumerate(self.items)}
 
     def place(self, battle: ItemPair) -> tuple[int, int] | None:
-        """Returns the row and the column of a tuple; None if it is none of the campaign's."""
+        """Returns the row and the column of a tuple; None if the campaign doesn't have it."""
         low = self.model_code.get(battle.low)
         high = self.model_code.get(battle.high)
         column = self.item_code.get(battle.item)

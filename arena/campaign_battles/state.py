@@ -33,9 +33,8 @@ from arena.seats.campaigns import Campaign, CampaignStore
 from arena.settings import CountSettings
 
 EVERY_SECONDS = 1.0
-"""The least age of a state before it is read again."""
 READING_TIMES = 20
-"""The same as a multiple of the last reading's duration; the longer of the two applies."""
+"""A state is read again once it is older than EVERY_SECONDS and than this many times the duration of its reading."""
 log = logging.getLogger(__name__)
 
 

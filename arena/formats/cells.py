@@ -249,7 +249,7 @@ def _is_json(value: Any) -> bool:
 
 
 def listed(value: Any) -> list[Any]:
-    """Returns the values of a list, also from JSON in a table; none for anything else."""
+    """Returns the values of a list, also from JSON in a table; empty for anything else."""
     values = parsed(value)
     return values if isinstance(values, list) else []
 

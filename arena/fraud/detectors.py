@@ -1,4 +1,4 @@
-"""Fraud tests: voters whose choices fit a rigger better than the boards themselves, and careless voters.
+"""Fraud tests: voters whose choices fit a rigger better than they fit the boards, and careless voters.
 
 The evidence against a voter is a likelihood-ratio e-process. Under the null hypothesis each choice follows
 Bradley-Terry fitted to everybody else's votes, with or without a taste of the voter's own: a random effect on each
