@@ -30,8 +30,8 @@ COLUMNS: Mapping[str, type] = {
     "battle": np.int64,  # its id
     "source": np.int32,  # of its item; LIVE_ITEM and LIVE_OWN: answered live
     "multi": np.bool_,  # whether several images were shown
-    "item": np.int64,  # on own images minus the battle, which is an item of its own
-    "picture": np.int64,  # the first item that is alike (items/alike.py); on own images minus the battle
+    "item": np.int64,  # on own images, which are no item: minus the battle's id
+    "picture": np.int64,  # the first item that is alike (items/alike.py); on own images as in "item"
     "family": np.int32,  # 0: none
     "winner": np.int32,  # where nobody won, the model on side A
     "loser": np.int32,
@@ -114,8 +114,7 @@ class VoteTable:
         self.checks = TableChecks()
         self._edition = 0
         self._forgotten = 0
-        self._bank = 0
-        """The version of the bank at the last reading."""
+        self._bank_version = 0
         self._start_anew()
 
     def read(self) -> FinalVotes:
@@ -167,9 +166,10 @@ class VoteTable:
         pictures meanwhile.
         """
         forgotten = counter(connection, FORGOTTEN)
-        bank = counter(connection, BANK_VERSION)
-        has_other_pictures = bank != self._bank and self._items.have_other_pictures(connection)
-        self._bank = bank
+        bank_version = counter(connection, BANK_VERSION)
+        is_new_bank = bank_version != self._bank_version
+        has_other_pictures = is_new_bank and self._items.have_other_pictures(connection)
+        self._bank_version = bank_version
         if forgotten != self._forgotten or has_other_pictures:
             self._start_anew()
             self._forgotten = forgotten
@@ -225,7 +225,7 @@ def rows_of(votes: pd.DataFrame, mask: npt.NDArray[np.bool_]) -> pd.DataFrame:
 
 
 class _Items:
-    """The items' values that votes take over, as arrays by the item's id; all are constant but pictures."""
+    """The items' values that become columns of votes, as arrays by the item's id. Only pictures can change."""
 
     def __init__(self) -> None:
         self.source = np.zeros(1, np.int64)
@@ -234,7 +234,7 @@ class _Items:
         self.picture = np.zeros(1, np.int64)
 
     def have_other_pictures(self, connection: Connection) -> bool:
-        """Returns whether a known item is alike to others than before: an import may add a picture that it lacked."""
+        """Returns whether the `picture` of a known item has changed: an import may add an image that it lacked."""
         known = len(self.picture)
         codes = alike_items(connection) if known > 1 else {}
         return any(item < known and self.picture[item] != code for item, code in codes.items())
@@ -247,7 +247,7 @@ class _Items:
         query = select(ITEM.c.id, ITEM.c.source_id, ITEM.c.multi, ITEM.c.family_id)
         query = query.where(ITEM.c.id >= first_unknown).order_by(ITEM.c.id)
         rows = connection.execute(query).all()
-        # Of all items, since a known one may have a picture by now that it lacked.
+        # Of all items, since a new one may be alike to a known one.
         codes = alike_items(connection)
         size = rows[-1].id + 1
         self.source = _lengthened(self.source, size)
@@ -269,7 +269,10 @@ def _lengthened(column: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int6
 
 
 def whole_numbers(connection: Connection, query: Select) -> dict[str, npt.NDArray[np.int64]]:
-    """Returns the columns of a query for whole numbers, read from the driver, which is four times faster."""
+    """Returns the columns of a query that selects only whole numbers.
+
+    The rows come from the driver's own cursor, which is four times faster than SQLAlchemy's result.
+    """
     cursor = connection.execute(query).cursor
     assert cursor is not None
     names = list(query.selected_columns.keys())

@@ -62,6 +62,31 @@ NOBODY = 0
 """The id of visitors without a voter; voters' ids begin at 1."""
 
 
+def _guest_query(cookie_hash: str | BindParameter[str]) -> Select:
+    return select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash)
+
+
+_COOKIE = bindparam("cookie", type_=Text)
+_IS_VALID = and_(
+    LOGIN.c.cookie_hash == _COOKIE,
+    LOGIN.c.ended_at.is_(None),
+    LOGIN.c.since > bindparam("oldest", type_=Moment),
+)
+_LOGIN_QUERY = (
+    select(PERSON.c.subject, LOGIN.c.name)
+    .join(LOGIN, LOGIN.c.voter_id == PERSON.c.voter_id)
+    .where(_IS_VALID)
+)
+_VOTER_QUERY = select(
+    func.coalesce(
+        select(LOGIN.c.voter_id).where(_IS_VALID).scalar_subquery(),
+        _guest_query(_COOKIE).scalar_subquery(),
+    )
+)
+"""The person who has logged in with a cookie, or else its guest; made once, since every event needs it."""
+_LOCK_QUERY = select(VOTER.c.id).where(VOTER.c.id == bindparam("voter")).with_for_update()
+
+
 @dataclass(frozen=True)
 class Account:
     """A provider's account: its number at the provider, and the user name."""
@@ -103,7 +128,7 @@ class Voters:
             return connection.execute(_guest_query(cookie_hash)).scalar_one()
 
     def known(self, cookie_hash: str, _since: datetime | None = None) -> int:
-        """Returns the voter of a cookie; NOBODY if it has none yet. Callers can use it in place of `voter`."""
+        """Returns the voter of a cookie; NOBODY if it has none yet. Takes what `voter` takes, so as to replace it."""
         with self._database.read() as connection:
             return connection.scalar(_VOTER_QUERY, _cookie_parameters(cookie_hash)) or NOBODY
 
@@ -179,13 +204,6 @@ def key_of(connection: Connection, cookie_hash: str) -> str:
     return person_key(account.subject) if account else cookie_hash
 
 
-_LOCK_QUERY = select(VOTER.c.id).where(VOTER.c.id == bindparam("voter")).with_for_update()
-
-
-def _guest_query(cookie_hash: str | BindParameter[str]) -> Select:
-    return select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash)
-
-
 def lock(connection: Connection, voter: int) -> None:
     """Serialises the transactions of a voter, also on PostgreSQL, for several tabs or devices."""
     connection.execute(_LOCK_QUERY, {"voter": voter})
@@ -200,26 +218,6 @@ def selves(voter: int | ColumnElement[int]) -> CompoundSelect:
 def _cookie_parameters(cookie_hash: str) -> Mapping[str, object]:
     """Returns the parameters of _VOTER_QUERY and _LOGIN_QUERY."""
     return {"cookie": cookie_hash, "oldest": now() - LOGIN_AGE}
-
-
-_COOKIE = bindparam("cookie", type_=Text)
-_IS_VALID = and_(
-    LOGIN.c.cookie_hash == _COOKIE,
-    LOGIN.c.ended_at.is_(None),
-    LOGIN.c.since > bindparam("oldest", type_=Moment),
-)
-_LOGIN_QUERY = (
-    select(PERSON.c.subject, LOGIN.c.name)
-    .join(LOGIN, LOGIN.c.voter_id == PERSON.c.voter_id)
-    .where(_IS_VALID)
-)
-_VOTER_QUERY = select(
-    func.coalesce(
-        select(LOGIN.c.voter_id).where(_IS_VALID).scalar_subquery(),
-        _guest_query(_COOKIE).scalar_subquery(),
-    )
-)
-"""The person who has logged in with a cookie, or else its guest; made once, since every event needs it."""
 
 
 def _end_login(connection: Connection, cookie_hash: str) -> None:

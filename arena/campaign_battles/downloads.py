@@ -10,7 +10,10 @@ from arena.sheets import Sheet, record_sheet
 
 
 class QualityRow(NamedTuple):
-    """The quality of a worker, or of all workers: there, agreement and correlations are of the votes that count."""
+    """The quality of a worker, or of all workers together.
+
+    The row of all workers has the agreement and the correlations of the votes that count.
+    """
 
     person: str
     votes: int
@@ -50,7 +53,7 @@ class VoteRow(NamedTuple):
     passed: str
     """For a check "yes" or "no", else blank."""
     draw_probability: float | None
-    """The probability with which this pair of models was drawn, among started tuples first; None for a check."""
+    """The probability of drawing this pair of models, from started tuples alone if there were any; None for a check."""
     counts: str
     """Whether it is on the campaign's board: "yes" or "no"."""
 

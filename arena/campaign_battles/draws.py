@@ -30,11 +30,11 @@ from arena.seats.task import SeatProgress
 from arena.types import Contestant, Item
 
 PAIR_SHARE = 0.1
-"""The largest share of a pair's votes that a worker may give; more where so few pairs are wanted that filling a seat
-twice takes more."""
+"""The largest share of a pair's votes that a worker may give. If few pairs are wanted, a worker may give more: enough
+to fill a seat twice."""
 NEAR_THE_END = 200
-"""The number of votes before the stop at which each draw begins to count the stored votes, since servers notice each
-other's votes late."""
+"""From this many votes before the stop on, each draw counts the stored votes, since servers notice each other's votes
+late."""
 _COIN = random.SystemRandom()
 
 
@@ -43,14 +43,14 @@ def drawn_check(
 ) -> Draw | None:
     """Returns a check if the seat's next battle is one, otherwise None."""
     votes = spec.seat.votes
-    left = wanted_checks(spec.checks, votes, len(checks)) - progress.checks
+    checks_left = wanted_checks(spec.checks, votes, len(checks)) - progress.checks
     judged_items = {battle.item for battle in taken}
     new_checks = [
         item for item in checks if item.id not in judged_items and len(item.contestants) == 2
     ]
-    if left <= 0 or not new_checks:
+    if checks_left <= 0 or not new_checks:
         return None
-    if not is_check_due(max(0, votes - progress.votes), left, _COIN):
+    if not is_check_due(max(0, votes - progress.votes), checks_left, _COIN):
         return None
     item = _COIN.choice(new_checks)
     return _sided(item.id, item.contestants[0], item.contestants[1], None)._replace(kind=CHECK)
@@ -70,7 +70,7 @@ def drawn_battle(
     if is_full(connection, seat.campaign, state):
         return None
     assigned = _assigned_tuples(layout, _seat_battles(connection, seat.id))
-    size = len(assigned) + spec.seat.votes - progress.votes  # Skipped tuples come on top.
+    size = len(assigned) + spec.seat.votes - progress.votes  # Skipped tuples are extra.
     served = _open_to_worker(state.served, layout, taken, spec)
     # The state lags behind the database: a tuple that others have filled meanwhile is marked, and the next one drawn.
     while (choice := _next(spec, served, assigned, size, state, coin)) is not None:
@@ -92,8 +92,8 @@ def is_full(connection: Connection, campaign: Campaign, state: CampaignState) ->
     """Returns whether stored votes and battles held by seats together are all that the campaign takes."""
     stop = battle_spec(campaign).stop.votes
     collected = state.collected
-    of_lost_tuples = collected.given - int(collected.cast.sum())
-    if int(state.served.votes.sum()) + of_lost_tuples < stop - NEAR_THE_END:
+    votes_on_lost_tuples = collected.given - int(collected.cast.sum())
+    if int(state.served.votes.sum()) + votes_on_lost_tuples < stop - NEAR_THE_END:
         return False
     return count_places_taken(connection, campaign, state.left_out) >= stop
 
@@ -149,8 +149,8 @@ def _open_to_worker(
     times_judged = np.bincount(pairs, minlength=len(lacks_votes))
     wanted_by_pair = layout.wanted.sum(1)
     wanted_pairs = max(1, np.count_nonzero(wanted_by_pair))
-    most = np.maximum(PAIR_SHARE * wanted_by_pair, ceil(2 * spec.seat.votes / wanted_pairs))
-    lacks_votes[times_judged >= most] = False
+    most_votes = np.maximum(PAIR_SHARE * wanted_by_pair, ceil(2 * spec.seat.votes / wanted_pairs))
+    lacks_votes[times_judged >= most_votes] = False
     return replace(served, lacks_votes=lacks_votes)
 
 

@@ -17,7 +17,7 @@ from arena.seats.spec import CampaignError
 from arena.types import Contestant, Item
 
 TupleName = tuple[str, ...]
-"""A tuple's item by its key, then its two models by name, in the order of the alphabet."""
+"""A tuple's item by its key, then its two models by name, in alphabetical order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Layout:
         return {item.id: code for code, item in enumerate(self.items)}
 
     def place(self, battle: ItemPair) -> tuple[int, int] | None:
-        """Returns the row and the column of a tuple; None if it is none of the campaign's."""
+        """Returns the row and the column of a tuple; None if the campaign doesn't have it."""
         low = self.model_code.get(battle.low)
         high = self.model_code.get(battle.high)
         column = self.item_code.get(battle.item)
@@ -64,9 +64,9 @@ def check_names(spec: BattleSpec, bank: Bank, names: Mapping[int, str]) -> None:
 
     `names` are the models' by id.
     """
-    of_source = _source_items(spec, bank)
-    _check_known("families", spec.families, {item.family for item in of_source})
-    items = [item for item in of_source if not spec.families or item.family in spec.families]
+    source_items = _source_items(spec, bank)
+    _check_known("families", spec.families, {item.family for item in source_items})
+    items = [item for item in source_items if not spec.families or item.family in spec.families]
     models_by_item = {
         item.key: {names[contestant.model] for contestant in item.contestants} for item in items
     }
@@ -94,8 +94,10 @@ def layout_of(spec: BattleSpec, bank: Bank, names: Mapping[int, str]) -> Layout:
 
     `names` are the models' by id. Raises CampaignError if the source or all but one of the models are gone.
     """
-    of_source = _source_items(spec, bank)
-    items = tuple(item for item in of_source if not spec.families or item.family in spec.families)
+    source_items = _source_items(spec, bank)
+    items = tuple(
+        item for item in source_items if not spec.families or item.family in spec.families
+    )
     models_of_items = [{contestant.model for contestant in item.contestants} for item in items]
     all_models = set().union(*models_of_items)
     chosen = [model for model in all_models if not spec.models or names[model] in spec.models]
@@ -112,9 +114,9 @@ def layout_of(spec: BattleSpec, bank: Bank, names: Mapping[int, str]) -> Layout:
     if spec.tuples is None and not spec.overlap:
         return Layout(models, items, np.where(has_both, spec.per_tuple, 0).astype(np.int32))
     places: dict[TupleName, tuple[int, int]] = {}
-    for pair, item in np.argwhere(has_both).tolist():
+    for pair, column in np.argwhere(has_both).tolist():
         pair_names = sorted((names[models[low[pair]]], names[models[high[pair]]]))
-        places[items[item].key, *pair_names] = (pair, item)
+        places[items[column].key, *pair_names] = (pair, column)
     wanted = np.zeros(has_both.shape, np.int32)
     for name in _draw_tuples(spec, list(places)):
         wanted[places[name]] = _votes_wanted(spec, name)

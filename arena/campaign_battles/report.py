@@ -222,6 +222,7 @@ class WorkerQuality:
     """The share of passed checks, with Wilson's interval."""
     agreed: int
     others: int
+    """agreed, others: as in `RestAgreement`."""
     shared: int
     """Answers to tuples that others judged too; the chances below are fitted to them."""
     says_first: float | None
@@ -303,6 +304,7 @@ def _worker_qualities(
                 agreed=with_rest.agreed,
                 others=with_rest.others,
                 shared=int(shared[number]),
+                # In `says`, answer 1 is the first model.
                 says_first=float(fitted.says[number, 1, 1]) if is_fitted else None,
                 says_second=float(fitted.says[number, 0, 0]) if is_fitted else None,
                 accuracy=float(fitted.accuracy[number]) if is_fitted else None,

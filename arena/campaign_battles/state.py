@@ -33,9 +33,8 @@ from arena.seats.campaigns import Campaign, CampaignStore
 from arena.settings import CountSettings
 
 EVERY_SECONDS = 1.0
-"""The least age of a state before it is read again."""
 READING_TIMES = 20
-"""The same as a multiple of the last reading's duration; the longer of the two applies."""
+"""A state is read again once it is older than EVERY_SECONDS and than this many times the duration of its reading."""
 log = logging.getLogger(__name__)
 
 
@@ -64,8 +63,8 @@ class CampaignLook(NamedTuple):
 class CampaignState:
     """A campaign's layout, and its votes when this was read."""
 
-    bank: int
-    """The version of the bank that the layout was made from."""
+    bank_version: int
+    """The version that the layout was made from."""
     layout: Layout
     served: Served
     collected: CollectedVotes
@@ -110,7 +109,7 @@ class CampaignState:
 class CampaignStates:
     """The states of one server's campaigns; with `votes`, a campaign's workers are reviewed at every look.
 
-    Only the votes of its own confirmed workers count in that review, so that others can get none of them flagged.
+    Only the votes of its own confirmed workers count in that review, so that outsiders can't get a worker flagged.
     """
 
     def __init__(
@@ -136,8 +135,8 @@ class CampaignStates:
         Raises CampaignError if the bank lacks its items.
         """
         known = self._states.get(campaign.id)
-        while known is None or known.bank != self._items.bank().version:
-            # A reading that began with the bank before is followed by another.
+        while known is None or known.bank_version != self._items.bank().version:
+            # A reading that began before the bank changed still has the old version.
             self._start_reading(campaign).result()
             known = self._states[campaign.id]
         if known.is_old:
@@ -151,6 +150,7 @@ class CampaignStates:
 
     def read_now(self, campaign: Campaign) -> CampaignState:
         """Reads a campaign's state again, at any age, and returns it."""
+        # Not by `_start_reading`: a reading under way may have begun before the change that the caller wants to see.
         self._thread.submit(self._read, campaign).result()
         return self._states[campaign.id]
 
@@ -182,7 +182,7 @@ class CampaignStates:
         spec = battle_spec(campaign)
         bank = self._items.bank()
         before = self._states.get(campaign.id)
-        if before is not None and before.bank != bank.version:
+        if before is not None and before.bank_version != bank.version:
             before = None  # Its last look has other codes.
         with self._database.read() as connection:
             layout = before.layout if before else layout_of(spec, bank, model_names(connection))
@@ -203,7 +203,7 @@ class CampaignStates:
         )
         ended = time.monotonic()
         state = CampaignState(
-            bank=bank.version,
+            bank_version=bank.version,
             layout=layout,
             served=served,
             collected=collected,

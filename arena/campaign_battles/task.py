@@ -24,7 +24,7 @@ from arena.seats.task import FEWEST_TIMED, MeasuredTimes, SeatProgress
 from arena.types import SIDES, UNRELATED, Battle, Item, Phase, Side
 
 RECENT = 1000
-"""The last votes of the whole site that a question's time is estimated from."""
+"""The number of the site's latest votes that a question's time is estimated from."""
 _MICROSECONDS = type_coerce(BATTLE.c.voted_at, BigInteger) - type_coerce(
     BATTLE.c.began_at, BigInteger
 )
@@ -82,7 +82,8 @@ class BattleWork:
         )
         is_running = state is not None and seat.campaign.ended_at is None
         if battle is None and is_running and (self._has_all_votes(seat) or not self.waits(seat)):
-            # The seat's last vote is final by now. It may be the campaign's last, after which nobody else comes.
+            # The seat's last vote is final by now. It may be the campaign's last, after which nobody else
+            # may come to end it.
             self.states.read_soon(seat.campaign)
         return battle
 
@@ -161,10 +162,10 @@ class BattleWork:
         """Returns the tuple of a battle; None if the bank no longer has its answers."""
         item = self.items.bank().items.get(battle.item)
         contestants = item.contestants if item else ()
-        model = {contestant.answer: contestant.model for contestant in contestants}
-        if battle.answer_a not in model or battle.answer_b not in model:
+        model_by_answer = {contestant.answer: contestant.model for contestant in contestants}
+        if not {battle.answer_a, battle.answer_b} <= model_by_answer.keys():
             return None
-        low, high = sorted((model[battle.answer_a], model[battle.answer_b]))
+        low, high = sorted((model_by_answer[battle.answer_a], model_by_answer[battle.answer_b]))
         return ItemPair(battle.item, low, high)
 
     def held_battle(self, seat: Seat, token: str) -> Battle:

@@ -41,10 +41,10 @@ _PROGRESS = select(
 
 
 class CollectedVotes(NamedTuple):
-    """A campaign's votes: those of each tuple by the codes of its layout, and all.
+    """A campaign's votes: counts for each tuple of its layout, and totals.
 
-    All votes are more than those of the layout's tuples once an operator hid an item or retired a model. They were
-    given, and stay on the boards.
+    The totals include votes on tuples that have left the layout because an operator hid an item or retired a model.
+    Those votes stay on the boards.
     """
 
     held: np.ndarray
@@ -54,11 +54,11 @@ class CollectedVotes(NamedTuple):
     counted: np.ndarray
     """The final votes of each tuple from confirmed seats."""
     given: int
-    """All votes, including pending ones and those that can still be undone."""
+    """The total of votes, including pending ones and those that can still be undone."""
     pending: int
-    """All votes from seats that aren't confirmed."""
+    """The total of votes from seats that aren't confirmed."""
     votes: int
-    """All final votes from confirmed seats."""
+    """The total of final votes from confirmed seats."""
     left_out: frozenset[int]
     """The seats that hold nothing; their tuples go to others."""
     uncounted: frozenset[int]
@@ -156,7 +156,8 @@ def collect_votes(connection: Connection, campaign: Campaign, layout: Layout) ->
         is_confirmed = row.seat_id not in uncounted
         counts = row.final if is_confirmed else 0
         given += row.chosen
-        pending += 0 if is_confirmed else row.chosen
+        if not is_confirmed:
+            pending += row.chosen
         votes += counts
         place = layout.place(ItemPair.of_row(row))
         if place:

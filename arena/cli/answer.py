@@ -22,7 +22,8 @@ from arena.types import Item, Turn
 
 app = Typer(rich_markup_mode=None)
 _NOT_IN_A_NAME = re.compile(r"(?:[^\w.-]|_)+")
-"""Letters and digits of every script are in a file's name, so that models have files of their own."""
+"""Characters that become a hyphen in a file's name. Letters and digits of every script stay, to keep the names of two
+models apart."""
 
 
 @app.command()

@@ -24,14 +24,14 @@ _FOLDERS = ("arena", "docs", "scoring")
 _SUFFIXES = frozenset(
     ".py .html .css .js .md .txt .json .jsonl .csv .tsv .toml .yaml .bib .webp .png".split()
 )
-"""Suffixes of the files that are uploaded from _FOLDERS; of the other files only _TOP_FILES are."""
+"""Suffixes of the files that are uploaded from _FOLDERS. Outside of these folders, only _TOP_FILES are uploaded."""
 _CPU_TORCH = b"""# PyTorch for the processor alone: 0.2 GB instead of 2.7 GB with CUDA's libraries.
 --extra-index-url https://download.pytorch.org/whl/cpu
 """
 _OWN_FILE = "arena/settings.py"
 """A Space that contains this file is one of ours."""
 _APP_FILES = (".py", "Dockerfile", "index.html")
-"""The ends of files of an app in a Space: of Gradio or Streamlit, in a container, or a static page."""
+"""A Space with a file that ends like this has an app: Gradio or Streamlit, a container, or a static page."""
 _SPACE_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,89}", re.ASCII)
 _FREE = (
     "Free accounts can only create ZeroGPU Spaces. Make one at https://huggingface.co/new-space (Gradio, ZeroGPU) "

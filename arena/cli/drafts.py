@@ -240,10 +240,12 @@ def export(
         yield sentence
     if form == "bank":
         yield f"To import them: python -m arena items folder {out} --name {project}"
-    if form == "tsv" and project_of(campaign.spec).visibility == "sealed" and not texts:
-        yield "Their right answers are left out. Score with the table that --with-texts writes."
-    elif form == "tsv":
-        yield f"To score answers: python -m scoring score FILE --questions {out / project}.tsv --out DIR"
+    if form == "tsv":
+        has_right_answers = texts or project_of(campaign.spec).visibility != "sealed"
+        if has_right_answers:
+            yield f"To score answers: python -m scoring score FILE --questions {out / project}.tsv --out DIR"
+        else:
+            yield "Their right answers are left out. Score with the table that --with-texts writes."
     if push:
         upload_dataset(out, push, private, TOP_NAMES)
         yield f"Sent to the {'private' if private else 'public'} dataset {push}."

@@ -42,7 +42,7 @@ class OpenBank:
     def bring_in(
         self, bring: Callable[[ItemImporter], ImportReport], left_out: str = "left out"
     ) -> Iterator[str]:
-        """Imports with `bring`, and yields what came in; `left_out` describes what it leaves out."""
+        """Imports with `bring`, and yields lines about what came in; `left_out` ends the line about what didn't."""
         report = bring(self._importer)
         changes = report.changes
         corrected = ""

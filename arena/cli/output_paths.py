@@ -22,9 +22,11 @@ def refuse_overwriting(written: Iterable[Path], *read: Path | None) -> None:
 
 def output_folder(path: Path) -> Path:
     """Checks a folder's option; the folder may be new."""
-    existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-    if not existing.is_dir():
-        raise BadParameter(f"{existing} is a file. Name a folder (it can be new).")
+    nearest_existing = next(
+        folder for folder in (path, *path.absolute().parents) if folder.exists()
+    )
+    if not nearest_existing.is_dir():
+        raise BadParameter(f"{nearest_existing} is a file. Name a folder (it can be new).")
     return path
 
 

@@ -49,7 +49,10 @@ def import_votes(
     battles = rankable_battles(read(file, format), named, aliases_of(alias or ()))
     yield f"votes: {len(battles):,}, format: {battles.format or 'none'}"
     yield from battles.notices
-    yield from import_file(battles, ImportRequest(source or file.stem, into_live, both_bad, judge))
+    import_request = ImportRequest(
+        source=source or file.stem, into_live=into_live, both_bad=both_bad, judge=judge
+    )
+    yield from import_file(battles, import_request)
 
 
 @votes.command("export")
@@ -93,6 +96,7 @@ def forget(
 @app.command()
 def export(out: Annotated[Path, Option(metavar="DIR", callback=output_folder)]) -> Iterator[str]:
     existing = [name for name in FILES if (out / name).exists()]
+    # A folder with all of the files is an earlier export, which the new one replaces.
     is_incomplete = 0 < len(existing) < len(FILES)
     if is_incomplete:
         raise OutputError(f"{out / existing[0]} isn't from an export. Choose an empty folder.")

@@ -26,16 +26,17 @@ _FLAGS = {
     "0.0": False,
 }
 """Spellings of true and false; pandas writes 1.0 and 0.0 if a column has gaps."""
-_MOST = 2**31
+_COUNT_LIMIT = 2**31
+"""The bound below which a whole number fits a database column."""
 _EXACT = 2.0**53
-"""The bound below which a float has a whole number's own digits."""
+"""The bound up to which a float is exact for every whole number."""
 _LONGEST_NAME = 200
-_FIRST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
-_LAST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
-"""_FIRST, _LAST: the bounds of times with a date in every zone."""
+_EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
+_LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
+"""_EARLIEST, _LATEST: the bounds of times with a date in every zone."""
 _UNITS_A_SECOND = {1e11: 1, 1e14: 1e3, 1e17: 1e6}
-"""By bound, the number of units in a second: times below the first (the year 5138) are seconds, then milliseconds, then
-microseconds."""
+"""The number of units in a second, by the bound of times in that unit. Times below the first bound (in seconds the year
+5138) are in seconds, then milliseconds, then microseconds."""
 
 
 def is_name(value: object) -> bool:
@@ -74,12 +75,13 @@ def text(row: Row, column: str) -> str | None:
 
 
 def number(row: Row, column: str) -> float | None:
+    """Returns a finite number; None if absent or empty."""
     value = row.get(column)
     if value is None or value == "":
         return None
-    plain = isinstance(value, int | float | str | Decimal) and not isinstance(value, bool)
+    is_plain = isinstance(value, int | float | str | Decimal) and not isinstance(value, bool)
     try:
-        parsed_number = float(value) if plain else math.nan
+        parsed_number = float(value) if is_plain else math.nan
     except ValueError:
         parsed_number = math.nan
     if math.isfinite(parsed_number):
@@ -92,11 +94,9 @@ def count(row: Row, column: str) -> int | None:
     value = number(row, column)
     if value is None:
         return None
-    if not 0 <= value < _MOST or not value.is_integer():
+    if not 0 <= value < _COUNT_LIMIT or not value.is_integer():
         value_text = quoted(row[column])
-        problem = (
-            f"Expected a whole number from 0 up, below {_MOST:,}, found {value_text}. Correct it."
-        )
+        problem = f"Expected a whole number from 0 up, below {_COUNT_LIMIT:,}, found {value_text}. Correct it."
         raise RowsError(problem, column=column)
     return int(value)
 
@@ -158,7 +158,7 @@ def _seconds_of_date(value: Any) -> float:
 
 def _check_years(time: float | None, row: Row, column: str) -> None:
     """Raises RowsError for a time without a date in every zone."""
-    if time is None or _FIRST <= time < _LAST:
+    if time is None or _EARLIEST <= time < _LATEST:
         return
     problem = (
         f"Expected a time in the years 1 to 9999, found {quoted(row[column])}. "
@@ -249,7 +249,7 @@ def _is_json(value: Any) -> bool:
 
 
 def listed(value: Any) -> list[Any]:
-    """Returns the values of a list, also from JSON in a table; none for anything else."""
+    """Returns the values of a list, also from JSON in a table; empty for anything else."""
     values = parsed(value)
     return values if isinstance(values, list) else []
 

@@ -113,7 +113,7 @@ def read(path: Path, name: FormatName | None = None) -> Battles:
 
 
 def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tuple[str, ...]:
-    """Writes votes in a format, to a file of the path's suffix; returns notices about lost facts.
+    """Writes votes in a format, as the kind of file that the suffix names; returns notices about lost facts.
 
     A row first read in this format is written unchanged, even if it was stored in ours in between. Raises RowsError,
     with its place, for a vote that the format cannot express (a tie in a forced choice); then nothing is written.
@@ -229,7 +229,7 @@ def _form_of(record: Record, file: str) -> Format:
 
 
 def _unread_notices(form: Format, rows: Sequence[Row]) -> Iterator[str]:
-    """Yields a notice about other columns beside those of a format that has no place for voters or items."""
+    """Yields a notice about the columns that were not read, for the formats without voters and items."""
     if form not in (THREE_COLUMNS, EVALICA):
         return
     others = sorted(set().union(*rows) - form.row(_ANY_VOTE).keys())
@@ -257,7 +257,7 @@ class _CollectedRows:
 
 
 def _single_votes(form: Format, records: Iterable[Record]) -> Iterator[Record]:
-    """Yields the records with one vote each; a record with several is split, at the same row."""
+    """Yields records with one vote each; the parts of a record with several votes keep its row number."""
     for number, values in records:
         for row in form.split(values):
             yield Record(number, row)

@@ -17,7 +17,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
 
 
 def _language(row: Row) -> str | None:
-    """Returns the one language in `languages`; with several or none there, that of `language`, None if absent."""
+    """Returns the only entry of `languages`. Without one, or with several, returns `language`; None if absent."""
     languages = cells.listed(row.get("languages"))
     if len(languages) == 1:
         return str(languages[0])

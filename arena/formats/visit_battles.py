@@ -1,11 +1,11 @@
 """VisIT-Bench judged battles: JSON lines, as the authors return them to people who submit a model.
 
 A row is a match with the judge's two verdicts. For the second one, the judge sees the answers in the other order: what
-it calls A is the row's B. Their meaning follows the authors' README, since none of their files was available: both
-results name the row's winning side (A, B or Tie, or the model itself), not the side that the judge saw. If a file means
-the latter, its rows contradict the judge's replies, which end in the verdict: such a row is no vote. The side with more
-of the two verdicts wins the match, else it is a tie (paper, 4.3). Our own files also have null for an unscored verdict,
-and such a match is no vote."""
+it calls A is the row's B. No file of the authors was available, so results are read as their README describes them:
+both name the row's winning side (A, B or Tie, or the model itself), not the side that the judge saw. In a file that
+names the judge's side, results contradict the judge's replies, which end in the verdict. Such rows are no votes. The
+side with more of the two verdicts wins the match, else it is a tie (paper, 4.3). Our own files also have null for an
+unscored verdict, and such a match is no vote."""
 
 import re
 from collections.abc import Sequence
@@ -78,8 +78,9 @@ def verdict_winners(row: Row) -> tuple[Result | None, Result | None]:
 
 
 def _reply_winners(row: Row) -> list[Result | None]:
-    """Returns the side that each of a row's two replies calls better at its end; None if it or the names are
-    missing.
+    """Returns the row's side that each of the two replies calls better at its end.
+
+    None for a reply without such an end, or if the row doesn't say which model the reply means.
     """
     sides = _sides(row)
     replies = _texts(row, _REPLIES)

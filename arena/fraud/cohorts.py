@@ -36,15 +36,15 @@ from arena.ratings.votes import Codes, Floats
 
 SHARES = (0.01, 0.05, 0.2, 0.6, 0.95)
 """Shares of a cohort's voters that follow the pattern, each as likely as the others."""
-_SURE = 0.99
+_SURE_CHANCE = 0.99
 """The least probability of following the pattern that flags a voter."""
-FEWEST = 3
+FEWEST_IN_COHORT = 3
 """Least number of voters that make a cohort."""
-_MOST = 500.0
+_MOST_LOG_RATIO = 500.0
 """The limit of a log likelihood ratio: larger ones are clipped."""
-SHARED = 0.7
+_SHARED_WIDTH = 0.7
 """The standard deviation, in log odds, of a taste for each model that guests of one network or day may share."""
-_NEWTON = 10
+_NEWTON_STEPS = 10
 """The steps of Newton's method to the mode of a shared taste."""
 _PASSES = 4
 """The most passes over all cohorts; each pass leaves out the voters flagged before, who may hide others."""
@@ -56,7 +56,7 @@ class _Evidence(NamedTuple):
     strength: float
     """The decimal logarithm of the e-value."""
     pattern: int
-    """The likeliest pattern, as a row of `_sums`."""
+    """The likeliest pattern, as a row of `_log_ratio_sums`."""
     chances: Floats
     """Each voter's probability of following it."""
 
@@ -73,26 +73,26 @@ def cohort_flags(
     models: int,
     cohorts: Sequence[Cohort],
     out: Codes,
-    apart: NDArray[np.bool_] | None = None,
+    set_aside: NDArray[np.bool_] | None = None,
 ) -> tuple[Flag, ...]:
     """Returns the flags of cohorts, at most one for a voter; choices of voters in `out` are excluded.
 
-    The choices marked in `apart`, those of crowds, are not used to estimate models' strengths and voters' tastes.
+    The choices marked in `set_aside`, those of crowds, are not used to estimate models' strengths and voters' tastes.
     """
     flags: dict[int, Flag] = {}
-    is_apart = np.zeros(len(choices.a), bool) if apart is None else apart
+    is_usable = np.ones(len(choices.a), bool) if set_aside is None else ~set_aside
     for _ in range(_PASSES):
-        is_left = ~np.isin(choices.voter, [*out, *flags])
-        left = choices.take(is_left)
-        is_fitted = ~is_apart[is_left]
-        fitted = left.take(is_fitted)
+        remains = ~np.isin(choices.voter, [*out, *flags])
+        remaining = choices.take(remains)
+        is_fitted = is_usable[remains]
+        fitted = remaining.take(is_fitted)
         fit = bradley_terry(win_counts(fitted, models))
-        places = dict(places_by_voter(left.voter))
+        places = dict(places_by_voter(remaining.voter))
         taste = cache(partial(taste_of_voters, fitted, fit.strengths))
         new_flags = [
             flag
             for cohort in cohorts
-            for flag in _flags(left, is_fitted, places, cohort, fit, taste)
+            for flag in _flags(remaining, is_fitted, places, cohort, fit, taste)
         ]
         # Reversed, so that of a voter's several flags the first cohort's stays.
         flags |= {flag.voter: flag for flag in reversed(new_flags)}
@@ -114,7 +114,7 @@ def _flags(
     Tastes, and the uncertainty of strengths, take long and are considered only if the cohort passes without them.
     """
     present = np.array([voter for voter in sorted(cohort.voters.tolist()) if voter in places])
-    if len(present) < FEWEST:
+    if len(present) < FEWEST_IN_COHORT:
         return
     rows = np.concatenate([places[voter] for voter in present.tolist()])
     cohort_choices = choices.take(rows)
@@ -125,39 +125,41 @@ def _flags(
     lost = np.where(fitted.chose_a, fitted.b, fitted.a)
     odds = log_odds(cohort_choices, strengths_without(fit, won, lost))
     models = np.unique(np.concatenate([cohort_choices.a, cohort_choices.b]))
-    if _evidence(_sums(cohort_choices, odds, 0.0, models)).strength < ENOUGH:
+    if _evidence(_log_ratio_sums(cohort_choices, odds, 0.0, models)).strength < ENOUGH:
         return
-    evidence = _evidence(_sums(cohort_choices, odds, taste(), models))
+    evidence = _evidence(_log_ratio_sums(cohort_choices, odds, taste(), models))
     if evidence.strength < ENOUGH:
         return
     uncertain_odds = odds_with_taste(
         cohort_choices, odds, 0.0, spread_without(fit, won, lost, models)
     )
-    uncertain = _evidence(_sums(cohort_choices, uncertain_odds, taste(), models))
-    strength = evidence.strength - _shared_taste(cohort_choices, odds, taste(), models)
+    uncertain = _evidence(_log_ratio_sums(cohort_choices, uncertain_odds, taste(), models))
+    strength = evidence.strength - _shared_taste_evidence(cohort_choices, odds, taste(), models)
     strength = min(strength, uncertain.strength)
     if strength < ENOUGH:
         return
     model = _pattern_model(evidence.pattern, models)
-    for voter in present[evidence.chances > _SURE].tolist():
+    for voter in present[evidence.chances > _SURE_CHANCE].tolist():
         yield Flag(voter, cohort.reason, model, strength)
 
 
 def _pattern_model(pattern: int, models: Codes) -> int | None:
     """Returns the model that a pattern is for or against; None for a pattern that concerns no model.
 
-    The rows of `_sums` are PATTERNS, then each model's supporters, then each model's opponents.
+    The rows of `_log_ratio_sums` are PATTERNS, then each model's supporters, then each model's opponents.
     """
     if pattern < len(PATTERNS):
         return None
     return int(models[(pattern - len(PATTERNS)) % len(models)])
 
 
-def _shared_taste(cohort: VoterChoices, odds: Floats, taste: float, models: Codes) -> float:
-    """Returns the decimal logarithm of the likelihood ratio of choices with a shared taste to those without.
+def _shared_taste_evidence(
+    cohort: VoterChoices, odds: Floats, taste: float, models: Codes
+) -> float:
+    """Returns the evidence for a shared taste: the decimal logarithm of its likelihood ratio to no shared taste.
 
-    The shared taste is normal with deviation SHARED for each model, and integrated out around its mode (Laplace). A
-    ratio below 1 counts as 1.
+    The shared taste is normal with deviation _SHARED_WIDTH for each model, and integrated out around its mode
+    (Laplace). A ratio below 1 counts as 1.
     """
     place_a = np.searchsorted(models, cohort.a)
     place_b = np.searchsorted(models, cohort.b)
@@ -165,19 +167,19 @@ def _shared_taste(cohort: VoterChoices, odds: Floats, taste: float, models: Code
     n = len(models)
     shared = np.zeros(n)
     information = np.eye(n)
-    for _ in range(_NEWTON):
+    for _ in range(_NEWTON_STEPS):
         missed = 1 / (1 + np.exp(signs * (odds + shared[place_a] - shared[place_b])))
         slope = np.bincount(place_a, signs * missed, n)
-        slope -= np.bincount(place_b, signs * missed, n) + shared / SHARED**2
+        slope -= np.bincount(place_b, signs * missed, n) + shared / _SHARED_WIDTH**2
         curvature = missed * (1 - missed)
-        of_sides = np.bincount(place_a * n + place_b, curvature, n**2).reshape(n, n)
-        of_pairs = of_sides + of_sides.T
-        information = np.diag(of_pairs.sum(axis=1) + SHARED**-2) - of_pairs
+        side_curvature = np.bincount(place_a * n + place_b, curvature, n**2).reshape(n, n)
+        pair_curvature = side_curvature + side_curvature.T
+        information = np.diag(pair_curvature.sum(axis=1) + _SHARED_WIDTH**-2) - pair_curvature
         shared += np.linalg.solve(information, slope)
     with_shared = odds + shared[place_a] - shared[place_b]
     gain = _log_likelihood(cohort, with_shared, taste) - _log_likelihood(cohort, odds, taste)
-    gain -= shared @ shared / (2 * SHARED**2)
-    gain -= np.linalg.slogdet(SHARED**2 * information)[1] / 2
+    gain -= shared @ shared / (2 * _SHARED_WIDTH**2)
+    gain -= np.linalg.slogdet(_SHARED_WIDTH**2 * information)[1] / 2
     return float(max(gain, 0) / np.log(10))
 
 
@@ -191,7 +193,7 @@ def _log_likelihood(cohort: VoterChoices, odds: Floats, taste: float) -> float:
     return float(log)
 
 
-def _sums(cohort: VoterChoices, odds: Floats, taste: float, models: Codes) -> Floats:
+def _log_ratio_sums(cohort: VoterChoices, odds: Floats, taste: float, models: Codes) -> Floats:
     """Returns the log likelihood ratio of each pattern for each voter: patterns x voters, without the coin.
 
     The coin is the first row of `log_ratios`; a cohort that chooses at random rigs nothing.
@@ -205,9 +207,10 @@ def _sums(cohort: VoterChoices, odds: Floats, taste: float, models: Codes) -> Fl
     return np.column_stack(sums)
 
 
-def _evidence(sums: Floats) -> _Evidence:
-    """Returns the evidence in `_sums`: the mean of the e-values over all shares and patterns, and the likeliest."""
-    sums = sums.clip(-_MOST, _MOST)
+def _evidence(log_ratio_sums: Floats) -> _Evidence:
+    """Returns the mean of the e-values over all shares and patterns, and the likeliest pattern."""
+    sums = log_ratio_sums.clip(-_MOST_LOG_RATIO, _MOST_LOG_RATIO)
+    # Each voter follows the pattern with the chance `share`. The logarithms of the e-values are shares x patterns.
     logs = np.array(
         [np.logaddexp(np.log1p(-share), np.log(share) + sums).sum(axis=1) for share in SHARES]
     )

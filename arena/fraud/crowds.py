@@ -22,14 +22,13 @@ from arena.fraud.tastes import Fit, ModelVoters, even_fit, uneven_fit, voters_of
 from arena.ratings.bradley_terry import bradley_terry
 from arena.ratings.votes import Codes, Floats
 
-CHANCE = 0.2
-"""The upper bound on the chance to take honest voters for a crowd, if their tastes were known."""
+FALSE_ALARM_CHANCE = 0.2
+"""The upper bound on the chance that honest voters count as a crowd, if their tastes were known."""
 _LEAST_ELSEWHERE = 0.5
 """The least share of the evidence that has to remain without the network with most of a crowd."""
 _SAMPLE_CHOICES = 50_000
 """The choices in a sample that shows whether a crowd would be clear."""
 _MOST_CROWDS = 20
-"""The most crowds."""
 
 
 class VotingCrowd(NamedTuple):
@@ -153,7 +152,7 @@ def _candidate(model: int, voters: ModelVoters, usual_width: float) -> _Candidat
 def _needed_gain(models: int) -> float:
     """Returns the gain that proves a crowd for or against any of this many models."""
     # Without a crowd, a likelihood ratio exceeds a bound with a chance of at most 1 / bound. Each model has two sides.
-    return float(np.log(2 * models / CHANCE))
+    return float(np.log(2 * models / FALSE_ALARM_CHANCE))
 
 
 def _crowd(voters: ModelVoters, candidate: _Candidate) -> VotingCrowd:

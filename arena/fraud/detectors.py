@@ -1,12 +1,12 @@
-"""Fraud tests: voters whose choices fit a rigger better than the boards themselves, and careless voters.
+"""Fraud tests: voters whose choices fit a rigger better than they fit the boards, and careless voters.
 
 The evidence against a voter is a likelihood-ratio e-process. Under the null hypothesis each choice follows
 Bradley-Terry fitted to everybody else's votes, with or without a taste of the voter's own: a random effect on each
 model, as large as the tastes of all voters are. The null also includes the uncertainty of strengths that few votes of
 others leave. The alternatives, in equal parts, are a coin, a contrarian, a voter who always chooses the same side, and
 one who chooses for or against one model in all of its battles. By Ville's inequality a voter who follows the null ever
-passes 1/alpha with a chance of at most alpha, so the test may be repeated after every vote. The weaker evidence of the
-two counts: a voter who likes one model is no rigger if others like models as strongly.
+passes 1/alpha with a chance of at most alpha, so the test may be repeated after every vote. Evidence has to hold with
+and without a taste, and the weaker counts: a voter who likes one model is no rigger if others like models as strongly.
 
 Three habits are tested too: choosing one side, choosing faster than anybody reads, and failing check items.
 """
@@ -92,7 +92,7 @@ _FAIR_RANGE = NormalDist().inv_cdf(1 - 0.001 / 2)
 _LEAST_HASTY = 10
 """Least number of choices for haste to be a habit."""
 CHECKS = 10
-"""The last check items of a voter, which are looked at."""
+"""The number of a voter's last check items that are looked at."""
 FAILED_CHECKS = 3
 """Failing this many of the last CHECKS flags a voter: a coin is flagged with 95%, an error rate of 1 in 20 with 1%."""
 WORDS_A_MINUTE = 250
@@ -121,13 +121,18 @@ class Flag(NamedTuple):
     model: int | None
     """The code of the model that it concerns."""
     strength: float
-    """For evidence, the decimal logarithm of the largest e-value, for groups of the likelihood ratio. For one side,
-    standard errors from half. For other habits, a share.
+    """Its unit depends on the reason:
+
+    - a voter's pattern: the decimal logarithm of the largest e-value
+    - a cohort or a network: that of the cohort's e-value, less the evidence for a shared taste
+    - a crowd: that of the likelihood ratio
+    - one side: standard errors from half
+    - other habits: a share
     """
     source: int | None = None
-    """The source of the board on which the model is; a review, whose codes are of models on boards, leaves it out."""
+    """The source of the board that has the model; left out by `review`, where each code is a model on one board."""
     multi: bool | None = None
-    """Whether that board has several images."""
+    """Whether that board has several images; left out likewise."""
 
 
 def evidence(
@@ -230,10 +235,10 @@ def odds_with_taste(
         signs.tolist(),
         strict=True,
     )
-    for number, (everybody, a, b, sign) in enumerate(learnt_choices):
+    for number, (everybody_odds, a, b, sign) in enumerate(learnt_choices):
         gap_covariance = covariance[a] - covariance[b]
         variance = float(gap_covariance[a] - gap_covariance[b])
-        expected = everybody + float(mean[a] - mean[b])
+        expected = everybody_odds + float(mean[a] - mean[b])
         own_odds[number] = expected / math.sqrt(1 + math.pi * variance / 8)
         mode = expected
         for _ in range(_MODE_STEPS):
@@ -315,7 +320,7 @@ def _refit_without(fit: Strengths, met_models: Codes, won: Codes, lost: Codes) -
 
 
 def _peak_flag(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[Floats]) -> Flag:
-    """Returns a flag with the peak of the weakest e-value against the nulls' log odds, computed in chunks.
+    """Returns the flag at the peak of the evidence: the weakest of the e-values against the nulls, computed in chunks.
 
     `odds` are everybody's log odds that A is chosen, each of `nulls` those of an honest voter.
     """
@@ -344,10 +349,11 @@ def _peak_flag(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[
     if suspect < len(suspicions):
         return Flag(voter, suspicions[suspect], None, strength)
     # The riggers after the first ones are each model's supporters, then each model's opponents.
-    of_model = suspect - len(suspicions)
-    if of_model < len(met_models):
-        return Flag(voter, Suspicion.FOR, int(met_models[of_model]), strength)
-    return Flag(voter, Suspicion.AGAINST, int(met_models[of_model - len(met_models)]), strength)
+    supported = suspect - len(suspicions)
+    if supported < len(met_models):
+        return Flag(voter, Suspicion.FOR, int(met_models[supported]), strength)
+    opposed = supported - len(met_models)
+    return Flag(voter, Suspicion.AGAINST, int(met_models[opposed]), strength)
 
 
 def log_ratios(choices: VoterChoices, odds: Floats, null: Floats, met_models: Codes) -> Floats:

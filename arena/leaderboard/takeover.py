@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from arena.fraud.cohorts import FEWEST as FEWEST_IN_COHORT
+from arena.fraud.cohorts import FEWEST_IN_COHORT
 from arena.fraud.crowds import stands_out
 from arena.fraud.detectors import VoterChoices
 from arena.leaderboard.statistics import BoardVotes, Statistics, Takeover

@@ -394,7 +394,7 @@ def test_no_state_of_a_bank_before_is_returned_after_a_change(bank):
         assert not asked.done()
         old_reading.set_result(None)
         after = asked.result()
-    assert after.bank > before.bank and len(after.layout.models) == 2
+    assert after.bank_version > before.bank_version and len(after.layout.models) == 2
 
 
 def test_a_fixed_campaign_that_loses_every_tuple_draws_nothing(bank):
