@@ -64,7 +64,7 @@ class CountedVoters(NamedTuple):
     """Whether the votes of a seat count, by its id."""
 
     def mask(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
-        """Returns the mask of the votes that count, of votes cast in this arena, not imported."""
+        """Returns the mask of the votes that count; `votes` were cast in this arena, not imported."""
         seat = values(votes, "seat")
         in_seat = self.seats.take(seat, mode="clip")
         if self.until is None:

@@ -71,9 +71,9 @@ VOTER_FLAG = Table(
     Column("strength", Float, nullable=False),
     Column("raised_at", Moment, nullable=False),
 )
-"""Flags by the review that raised them, each from its own votes, so that a crowd of guests cannot get eligible voters
-flagged. `reason`: the name of a `Suspicion`; `model_id`, `source` and `multi`: the model and the board it is about, if
-any. A voter in several crowds has a flag for each.
+"""Raised flags. A `review` looks only at the votes that count for it, so that a crowd of guests cannot get eligible
+voters flagged. `reason`: the name of a `Suspicion`; `model_id`, `source` and `multi`: the model and the board it is
+about, if any. A voter in several crowds has a flag for each.
 """
 EVERYONE_REVIEW = "everyone"
 """The review of everyone's board."""

@@ -45,7 +45,7 @@ _FIRST_PAUSE_SECONDS = 1.0
 _SPARE_BYTES = 100_000_000
 """The bytes that a download leaves free on the disk."""
 _RETRY_SECONDS = 60.0
-"""The shortest time before another try of a model that failed to load, or arrived damaged."""
+"""The shortest time before another try of a model that has failed, unless the network or a full disk was the cause."""
 _ESTIMATE_SECONDS = 3.0
 """The seconds of a download before its end is estimated."""
 
@@ -365,7 +365,7 @@ class Downloads:
         self._thread: threading.Thread | None = None
         self._loaders: list[threading.Thread] = []
         self._failed_at: dict[ModelCard, float] = {}
-        """The times when a model failed to load, or arrived damaged."""
+        """The monotonic times of failures that count for _RETRY_SECONDS."""
         self._begun_at = 0.0
         """The monotonic time of the first byte's request."""
         self._new_bytes = 0
