@@ -131,7 +131,7 @@ class Endpoint:
 
     @cached_property
     def key_spellings(self) -> tuple[str, ...]:
-        """The key's `spellings`; none for a short key. (No pattern is made of them: `re` would cache it with the key.)"""
+        """The key's `spellings`; none for a short key. (They make no pattern: `re` would cache it with the key.)"""
         key = self.key.reveal()
         return spellings(key) if len(key) >= _SHORTEST_KEY else ()
 

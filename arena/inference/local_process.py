@@ -122,7 +122,7 @@ class Worker:
         self._requests: dict[int, _Request] = {}
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
-        """Guards `_requests`, and the end in `_state`."""
+        """Guards `_requests` and `_state`."""
         self._write_lock = threading.Lock()
         """Guards the process's stdin; held alone, since writing may take long."""
         self._last_heard = time.monotonic()
@@ -281,10 +281,13 @@ class Worker:
             message = json.loads(line)
             self._last_heard = time.monotonic()
             if message["kind"] == "loaded":
-                self._state = "ready"
+                with self._lock:
+                    if self.is_alive:  # otherwise it was ended meanwhile, and keeps the reason
+                        self._state = "ready"
                 self._load_end.set()
             elif message["kind"] == "unloadable":
-                self._state = _EndReason("down", message["text"])
+                with self._lock:
+                    self._state = _EndReason("down", message["text"])
                 self._failed_to_load = True
             else:
                 self._hand_over(message)
