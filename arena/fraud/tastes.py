@@ -112,13 +112,13 @@ def voters_of(choices: VoterChoices, model: int, strengths: Floats) -> ModelVote
     odds = strengths[model] - strengths[meetings % len(strengths)]
     odds = np.round(odds * np.sqrt(1 + np.pi * _WIDTH**2 / 4) / _ODDS_STEP)
     voter, start = np.unique(meetings // len(strengths), return_index=True)
-    # A meeting's score: its rounded odds, and the choices won and lost. `score` has its place among the distinct ones.
-    scores, score = _distinct_rows(np.column_stack([odds.astype(np.int64), won, lost]))
+    # A meeting's score: its rounded odds, and the choices won and lost.
+    scores, score_place = _distinct_rows(np.column_stack([odds.astype(np.int64), won, lost]))
     parts = np.array_split(scores, 1 + len(scores) // _AT_ONCE)
     logs = np.vstack([_log_likelihoods(part) for part in parts])
-    kind, example = _kinds(score, start)
-    end = np.append(start[1:], len(score))
-    scores_of_kinds = [score[start[place] : end[place]] for place in example.tolist()]
+    kind, example = _kinds(score_place, start)
+    end = np.append(start[1:], len(score_place))
+    scores_of_kinds = [score_place[start[place] : end[place]] for place in example.tolist()]
     sums = np.array([logs[kind_scores].sum(axis=0) for kind_scores in scores_of_kinds])
     voters = ModelVoters(
         voter=voter,
@@ -129,16 +129,16 @@ def voters_of(choices: VoterChoices, model: int, strengths: Floats) -> ModelVote
     return voters.take(voters.choices >= _FEWEST)
 
 
-def _kinds(score: Codes, start: Codes) -> tuple[Codes, Codes]:
+def _kinds(score_place: Codes, start: Codes) -> tuple[Codes, Codes]:
     """Returns the kind of each voter, and the place of one voter of each kind.
 
-    `score` codes each meeting's odds and choices, `start` is the place of each voter's first meeting. Voters with equal
+    `score_place` is the place of each meeting's score, `start` that of each voter's first meeting. Voters with equal
     scores, in any order, are one kind. They have equal sums of `marks`, a random number for each score.
     """
     marks = np.random.default_rng(0).integers(
-        0, 2**63, int(score.max(initial=-1)) + 1, dtype=np.uint64
+        0, 2**63, int(score_place.max(initial=-1)) + 1, dtype=np.uint64
     )
-    sums = np.add.reduceat(marks[score], start)
+    sums = np.add.reduceat(marks[score_place], start)
     _, example, kind = np.unique(sums, return_index=True, return_inverse=True)
     return kind, example
 

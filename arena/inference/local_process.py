@@ -382,10 +382,10 @@ class ProcessPool:
         with self._lock:
             if self._closed.is_set():
                 raise ModelError("down", "the models are shut down")
-            known = self._workers.get(card)
-            if known and (known.is_alive or known.is_hopeless):
-                known.last_used = time.monotonic()
-                return known
+            worker = self._workers.get(card)
+            if worker and (worker.is_alive or worker.is_hopeless):
+                worker.last_used = time.monotonic()
+                return worker
             workers = self.workers
             if len(workers) >= self._most_processes:
                 idle = [worker for worker in workers if not worker.is_busy]
