@@ -46,15 +46,16 @@ MOST_GUESTS = 3
 number."""
 _EARLIER = ADOPTION.alias("earlier")
 _ALWAYS = 2**63 - 1
-"""A time, in microseconds, that never comes."""
+"""An `until` after all votes: every vote of the voter counts."""
 _NEVER = -1
+"""An `until` before all votes: none of the voter's counts."""
 
 
 class CountedVoters(NamedTuple):
     """The voters and seats that count by a rule, in arrays by id.
 
-    An id after the last known one is of a voter or seat newer than the arrays, and clips to their last place, which is
-    for unknown ones. Seat 0 is NO_SEAT.
+    The last place of an array is for unknown ids: those of voters and seats that are newer than the array. Seat 0 is
+    NO_SEAT.
     """
 
     until: npt.NDArray[np.int64] | None
@@ -63,7 +64,7 @@ class CountedVoters(NamedTuple):
     """Whether the votes of a seat count, by its id."""
 
     def mask(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
-        """Returns the mask of the votes that count, of votes cast in this arena, not imported."""
+        """Returns the mask of the votes that count; `votes` were cast in this arena, not imported."""
         seat = values(votes, "seat")
         in_seat = self.seats.take(seat, mode="clip")
         if self.until is None:
@@ -90,8 +91,9 @@ _LOGGED_IN = _logged_in_query()
 def counted_voters(connection: Connection, counted: CountSettings) -> CountedVoters:
     """Returns the voters and seats that count.
 
-    A person's votes as a guest before the login count too, from up to `MOST_GUESTS` browsers. Under "everyone" a seat
-    counts unless the platform's list rejects its worker, else only once the list confirms the worker.
+    Under "everyone" all voters count, and all seats but those whose worker the platform's list rejects. Under the other
+    rules, seats of `counted.campaigns` count once the list confirms their worker, and unless the rule is "campaign",
+    logged-in people count, with their votes as guests before the login from up to `MOST_GUESTS` browsers.
     """
     if counted.rule == "everyone":
         is_rejected = SEAT.c.confirmation == "rejected"

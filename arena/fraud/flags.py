@@ -71,9 +71,9 @@ VOTER_FLAG = Table(
     Column("strength", Float, nullable=False),
     Column("raised_at", Moment, nullable=False),
 )
-"""Flags by the review that raised them, each from its own votes, so that a crowd of guests cannot get eligible voters
-flagged. `reason`: the name of a `Suspicion`; `model_id`, `source` and `multi`: the model and the board it is about, if
-any. A voter in several crowds has a flag for each.
+"""Raised flags. A `review` looks only at the votes that count for it, so that a crowd of guests cannot get eligible
+voters flagged. `reason`: the name of a `Suspicion`; `model_id`, `source` and `multi`: the model and the board it is
+about, if any. A voter in several crowds has a flag for each.
 """
 EVERYONE_REVIEW = "everyone"
 """The review of everyone's board."""
@@ -84,10 +84,19 @@ FLAGS_VERSION = "flags"
 GROWTH = 0.01
 """The share that the votes must grow by before all are reviewed again."""
 _MOST_REVIEWS = 3
-"""The most reviews in a look, each after one that came too late."""
+"""The most reviews in a look: each further one replaces one whose flags came too late to be stored."""
 _WEAK_WEIGHT = 1
 _EXCLUDING_WEIGHT = 2
 """The weight of reasons that excludes a voter: one that is not weak, or two that are."""
+_CHECK_SOURCES = select(SOURCE.c.id).where(SOURCE.c.kind == "check")
+_DAY_MICROSECONDS = 24 * 3600 * 10**6
+_IS_GUEST = VOTER.c.id.not_in(select(PERSON.c.voter_id)) & VOTER.c.id.not_in(
+    select(SEAT.c.voter_id)
+)
+_VOTER_ID = VOTER.c.id.label("voter")
+_DAY = type_coerce(VOTER.c.since, BigInteger) // _DAY_MICROSECONDS
+_BY_DAY = select(_VOTER_ID, _DAY.label("cohort"))
+_BY_NETWORK = select(_VOTER_ID, VOTER_NETWORK.c.network.label("cohort")).join(VOTER_NETWORK)
 
 
 @dataclass(frozen=True)
@@ -112,12 +121,12 @@ def words_in(text: ColumnElement[str]) -> ColumnElement[int]:
 
 
 def campaign_review(campaign: str) -> str:
-    """Returns the review of a campaign's workers, by its name."""
+    """Returns the name of the review of a campaign's workers."""
     return f"campaign {campaign}"
 
 
 def review_of(counted: CountSettings) -> str:
-    """Returns the review of the board of a rule."""
+    """Returns the name of the review of a rule's board."""
     return EVERYONE_REVIEW if counted.rule == "everyone" else COUNTED_REVIEW
 
 
@@ -235,11 +244,12 @@ def raised_flags(connection: Connection, counted: CountSettings) -> tuple[FlagRo
 
 
 class FlagService:
-    """The flags on one database's eligible voters, by the review of this name; by default that of their board."""
+    """Reviews the voters that a rule counts, and stores their flags."""
 
     def __init__(
         self, database: Database, counted: CountSettings, votes: VoteTable, review_name: str = ""
     ) -> None:
+        """`review_name` is the review that the flags are stored under; by default that of the rule's board."""
         self._database = database
         self._counted = counted
         self._votes = votes
@@ -255,8 +265,8 @@ class FlagService:
         """Reviews all votes that count if they have grown by GROWTH since the last review, or if a platform's list
         changed which of them count; raises and lifts flags.
 
-        Takes seconds at a hundred thousand votes, so never call it in a request. Reviews once more if meanwhile voters
-        were erased, or another review stored its flags. Raises DatabaseError.
+        Takes seconds at a hundred thousand votes, so never call it in a request. If voters were erased meanwhile, or
+        another review stored its flags, it reviews again, up to _MOST_REVIEWS times. Raises DatabaseError.
         """
         for _ in range(_MOST_REVIEWS):
             if self._look_once():
@@ -270,7 +280,7 @@ class FlagService:
         with self._database.read() as connection:
             confirmations = counter(connection, CONFIRMATIONS)
             counted = rows_of(votes, counted_voters(connection, self._counted).mask(votes))
-            if confirmations == self._confirmations and not self._has_grown(len(counted)):
+            if confirmations == self._confirmations and not self._has_changed_enough(len(counted)):
                 return True
             flags = frozenset(self._find_flags(connection, counted))
             stored_flags = self._stored_flags(connection)
@@ -280,8 +290,8 @@ class FlagService:
         self._confirmations = confirmations
         return True
 
-    def _has_grown(self, votes: int) -> bool:
-        """Returns whether there are enough new votes for a review; also if some no longer count."""
+    def _has_changed_enough(self, votes: int) -> bool:
+        """Returns whether the number of votes that count has grown enough for a review, or has fallen."""
         new_votes = votes - self._reviewed_votes
         return new_votes < 0 or new_votes >= GROWTH * self._reviewed_votes
 
@@ -307,8 +317,8 @@ class FlagService:
         winner = values(votes, "winner").astype(np.int64)
         loser = values(votes, "loser").astype(np.int64)
         model_limit = int(max(winner.max(initial=0), loser.max(initial=0))) + 1
-        source = values(votes, "source").astype(np.int64) - LIVE_ITEM  # from 0 up: it is the lowest
-        board = 2 * source + values(votes, "multi")
+        source_place = values(votes, "source").astype(np.int64) - LIVE_ITEM  # the lowest source
+        board = 2 * source_place + values(votes, "multi")
         won_codes = board * model_limit + winner
         lost_codes = board * model_limit + loser
         # The review numbers its models from 0 up, without gaps: by their places among the codes.
@@ -421,14 +431,3 @@ def _cohorts(connection: Connection) -> list[Cohort]:
             voters = np.array([row.voter for row in group])
             cohorts.append(Cohort(reason, voters))
     return cohorts
-
-
-_DAY_MICROSECONDS = 24 * 3600 * 10**6
-_IS_GUEST = VOTER.c.id.not_in(select(PERSON.c.voter_id)) & VOTER.c.id.not_in(
-    select(SEAT.c.voter_id)
-)
-_VOTER_ID = VOTER.c.id.label("voter")
-_DAY = type_coerce(VOTER.c.since, BigInteger) // _DAY_MICROSECONDS
-_BY_DAY = select(_VOTER_ID, _DAY.label("cohort"))
-_BY_NETWORK = select(_VOTER_ID, VOTER_NETWORK.c.network.label("cohort")).join(VOTER_NETWORK)
-_CHECK_SOURCES = select(SOURCE.c.id).where(SOURCE.c.kind == "check")

@@ -51,8 +51,9 @@ class ModelVoters(NamedTuple):
 
     voter: Codes
     choices: Codes
-    """Numbers of choices about the model."""
+    """The number of each voter's choices about the model."""
     kind: Codes
+    """Each voter's kind, a row of `likelihoods`; voters with equal choices are one kind."""
     likelihoods: Floats
     """Likelihoods by taste, then for a lover and for a hater, with 1 as the largest: kinds x (tastes + 2)."""
 
@@ -107,17 +108,17 @@ def voters_of(choices: VoterChoices, model: int, strengths: Floats) -> ModelVote
     won = np.bincount(meeting, is_won).astype(np.int64)
     lost = np.bincount(meeting, ~is_won).astype(np.int64)
     # The odds of all voters together are nearer to even than those of a single voter, by about
-    # sqrt(1 + pi / 8 * variance) (MacKay 1992). The variance is that of tastes for two models.
+    # sqrt(1 + pi / 8 * variance) (MacKay 1992). The variance is that of tastes for two models: 2 * _WIDTH**2.
     odds = strengths[model] - strengths[meetings % len(strengths)]
     odds = np.round(odds * np.sqrt(1 + np.pi * _WIDTH**2 / 4) / _ODDS_STEP)
     voter, start = np.unique(meetings // len(strengths), return_index=True)
-    # A meeting's score: its rounded odds, and the choices won and lost. `score` has its place among the distinct ones.
-    scores, score = _distinct_rows(np.column_stack([odds.astype(np.int64), won, lost]))
+    # A meeting's score: its rounded odds, and the choices won and lost.
+    scores, score_place = _distinct_rows(np.column_stack([odds.astype(np.int64), won, lost]))
     parts = np.array_split(scores, 1 + len(scores) // _AT_ONCE)
     logs = np.vstack([_log_likelihoods(part) for part in parts])
-    kind, example = _kinds(score, start)
-    end = np.append(start[1:], len(score))
-    scores_of_kinds = [score[start[place] : end[place]] for place in example.tolist()]
+    kind, example = _kinds(score_place, start)
+    end = np.append(start[1:], len(score_place))
+    scores_of_kinds = [score_place[start[place] : end[place]] for place in example.tolist()]
     sums = np.array([logs[kind_scores].sum(axis=0) for kind_scores in scores_of_kinds])
     voters = ModelVoters(
         voter=voter,
@@ -128,16 +129,16 @@ def voters_of(choices: VoterChoices, model: int, strengths: Floats) -> ModelVote
     return voters.take(voters.choices >= _FEWEST)
 
 
-def _kinds(score: Codes, start: Codes) -> tuple[Codes, Codes]:
+def _kinds(score_place: Codes, start: Codes) -> tuple[Codes, Codes]:
     """Returns the kind of each voter, and the place of one voter of each kind.
 
-    `score` codes each meeting's odds and choices, `start` is the place of each voter's first meeting. Voters with equal
-    scores in any order are one kind, found by a sum that tells sets of scores apart: a random number for each score.
+    `score_place` is the place of each meeting's score, `start` that of each voter's first meeting. Voters with equal
+    scores, in any order, are one kind. They have equal sums of `marks`, a random number for each score.
     """
     marks = np.random.default_rng(0).integers(
-        0, 2**63, int(score.max(initial=-1)) + 1, dtype=np.uint64
+        0, 2**63, int(score_place.max(initial=-1)) + 1, dtype=np.uint64
     )
-    sums = np.add.reduceat(marks[score], start)
+    sums = np.add.reduceat(marks[score_place], start)
     _, example, kind = np.unique(sums, return_index=True, return_inverse=True)
     return kind, example
 
@@ -155,6 +156,7 @@ def _log_likelihoods(scores: Codes) -> Floats:
     """
     odds, won, lost = scores.T
     odds_with_tastes = (_ODDS_STEP * odds[:, None] + _TASTES)[:, :, None] - _WIDTH * _OPPONENTS
+    # The chance to win is p = 1 / (1 + exp(-odds)), so log(p) = -logaddexp(0, -odds) and log(1 - p) = log(p) - odds.
     logs = -lost[:, None, None] * odds_with_tastes
     logs -= (won + lost)[:, None, None] * np.logaddexp(0, -odds_with_tastes)
     weights = np.exp(-(_OPPONENTS**2) / 2)
@@ -188,20 +190,23 @@ def uneven_fit(voters: ModelVoters, usual_width: float) -> Fit:
     return of_lovers if of_lovers.log_likelihood > of_haters.log_likelihood else of_haters
 
 
-def _fit(voters: ModelVoters, extremes: _Extremes, begin: Mixture, usual_width: float) -> Fit:
-    number = np.bincount(voters.kind, minlength=len(voters.likelihoods))
-    mixture = begin
+def _fit(voters: ModelVoters, extremes: _Extremes, start: Mixture, usual_width: float) -> Fit:
+    """Fits a mixture by EM, which begins with `start`."""
+    voters_of_kind = np.bincount(voters.kind, minlength=len(voters.likelihoods))
+    mixture = start
     log = -np.inf
     for _ in range(_MOST_STEPS):
         before = log
         weights = mixture.weights()
-        whole = voters.likelihoods @ weights
-        log = float(number @ np.log(whole)) + _prior_log(mixture, extremes, usual_width)
+        likelihood = voters.likelihoods @ weights
+        log = float(voters_of_kind @ np.log(likelihood))
+        log += _prior_log(mixture, extremes, usual_width)
         if log - before < _LEAST_GAIN:
             break
-        expected = (number / whole) @ voters.likelihoods * weights
+        expected = (voters_of_kind / likelihood) @ voters.likelihoods * weights
         mixture = _likeliest_mixture(expected, extremes, usual_width)
-    return Fit(log, mixture, voters.likelihoods[:, -2:] * weights[-2:] / whole[:, None])
+    chances = voters.likelihoods[:, -2:] * weights[-2:] / likelihood[:, None]
+    return Fit(log, mixture, chances)
 
 
 def _prior_log(mixture: Mixture, extremes: _Extremes, usual_width: float) -> float:

@@ -99,7 +99,7 @@ def _contest_votes(
 ) -> Iterator[_ContestVote]:
     """Yields the votes between two models on a known item, and adds the answers in their rows to `answers`.
 
-    The other votes are added to `counts`.
+    The other votes are counted in `counts`.
     """
     lines = chain.from_iterable(
         zip(battles.votes(), battles.rows, strict=True) for battles in parts

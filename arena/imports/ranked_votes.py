@@ -25,10 +25,10 @@ _SPACING = ("Pd", "Pc", "Zs", "Zl", "Zp", "Cc", "Cf")
 """Unicode's categories of dashes, underscores, blanks, line ends and invisible signs."""
 MOST_RATED = 1000
 """The most models: ratings take memory and time by the square of their number."""
-_MOST_MODELS = 5
-"""Most names that a notice lists, and most notices about alike names."""
+_MOST_LISTED = 5
+"""The most names that a notice lists, and the most notices about alike names."""
 _MOST_NAMES = 500
-"""The most names of the file's own models in the pattern that answers are searched for."""
+"""The most of the file's model names that answers are searched for."""
 
 
 class ManyModelsError(ValueError):
@@ -75,10 +75,10 @@ def aliases_of(texts: Sequence[str]) -> dict[str, str]:
         new = after.strip()
         if not old or not new:
             raise AliasError(f"--alias {text!r} isn't two model names. Write OLD=NEW.")
-        if aliases.setdefault(old, new) != new:
-            raise AliasError(
-                f"--alias gives {old!r} two names, {aliases[old]!r} and {new!r}. Keep one."
-            )
+        earlier = aliases.get(old, new)
+        if earlier != new:
+            raise AliasError(f"--alias gives {old!r} two names, {earlier!r} and {new!r}. Keep one.")
+        aliases[old] = new
     return {old: _last_name(old, aliases) for old in aliases}
 
 
@@ -160,13 +160,13 @@ def _alike_notices(models: set[str]) -> Iterator[str]:
     """Yields notices about names that differ only in case, dashes, underscores or blanks."""
     spellings = grouped((_bare_name(model), model) for model in sorted(models))
     alike = [names for names in spellings.values() if len(names) > 1]
-    for names in alike[:_MOST_MODELS]:
-        listed = ", ".join(map(repr, names[:_MOST_MODELS]))
-        aliases = [f"{name}={names[0]}" for name in names[1:_MOST_MODELS]]
+    for names in alike[:_MOST_LISTED]:
+        listed = ", ".join(map(repr, names[:_MOST_LISTED]))
+        aliases = [f"{name}={names[0]}" for name in names[1:_MOST_LISTED]]
         options = " ".join(f"--alias {alias!r}" for alias in aliases)
         yield f"Names that differ only in case, dashes or blanks: {listed}. If they're one model, add {options}"
-    if len(alike) > _MOST_MODELS:
-        yield f"The names of {len(alike) - _MOST_MODELS} more models differ only like this."
+    if len(alike) > _MOST_LISTED:
+        yield f"The names of {len(alike) - _MOST_LISTED} more models differ only like this."
 
 
 def _bare_name(model: str) -> str:

@@ -54,15 +54,15 @@ def stored_votes(source: str | None) -> Battles:
     StoredVotesError for an unknown source, or without a name if there are several.
     """
     with closing(Database(Settings.from_env().database_url)) as database:
-        cast = VoteTable(database).read().votes
+        cast_votes = VoteTable(database).read().votes
         with database.read() as connection:
-            return _votes(connection, cast, source)
+            return _votes(connection, cast_votes, source)
 
 
-def _votes(connection: Connection, cast: pd.DataFrame, source: str | None) -> Battles:
-    """Returns the votes of a source, or of the only one; `cast` are those cast here, as in the vote table."""
+def _votes(connection: Connection, cast_votes: pd.DataFrame, source: str | None) -> Battles:
+    """Returns the votes of a source, or of the only one; `cast_votes` are those cast here, as in the vote table."""
     bank = {origin.name: origin for origin in sources_of(connection) if origin.kind != "check"}
-    live = {origin.label: origin for origin in live_sources(cast)}
+    live = {origin.label: origin for origin in live_sources(cast_votes)}
     # An imported source with the name of an item set can't be asked for: the name means the votes cast here.
     imported = {
         origin.name: origin for origin in imported_sources(connection) if origin.name not in bank
@@ -74,7 +74,7 @@ def _votes(connection: Connection, cast: pd.DataFrame, source: str | None) -> Ba
     if name in bank:
         return _bank_battles(connection, bank[name].id)
     if name in live:
-        return _live_battles(connection, cast, live[name].code)
+        return _live_battles(connection, cast_votes, live[name].code)
     listed = ", ".join(map(repr, names)) or "none"
     raise StoredVotesError(f"Name the source of the votes with --source. Sources: {listed}.")
 
@@ -88,7 +88,7 @@ def _bank_battles(connection: Connection, source_id: int) -> Battles:
     )
 
 
-def _live_battles(connection: Connection, cast: pd.DataFrame, code: int) -> Battles:
+def _live_battles(connection: Connection, cast_votes: pd.DataFrame, code: int) -> Battles:
     """Returns the ranked votes of a source of live battles; a notice has the number of the others."""
     models = model_names(connection)
     pictures = alike_keys(connection)
@@ -99,8 +99,8 @@ def _live_battles(connection: Connection, cast: pd.DataFrame, code: int) -> Batt
         exported_vote(row, models, pictures, str(row.voter_id), f"live-{row.battle_id}")
         for row in rows
     ]
-    is_left_out = (values(cast, "source") == code) & (values(cast, "outside") > 0)
-    left_out = int(is_left_out.sum())
+    is_of_code = values(cast_votes, "source") == code
+    left_out = int((is_of_code & (values(cast_votes, "outside") > 0)).sum())
     notices: tuple[str, ...] = ()
     if left_out:
         notices = (f"votes left out because they don't count in the ranking: {left_out:,}",)

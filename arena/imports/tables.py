@@ -57,6 +57,9 @@ IMPORTED_ROW = Table(
     Column("row", Text, nullable=False),
     UniqueConstraint("source_id", "digest"),
 )
+"""The rows of files, with ids in the order of their import. `digest` recognises a row that is imported again; `row` is
+its content in `format`.
+"""
 IMPORTED_VOTER = Table(
     "imported_voter",
     METADATA,

@@ -90,7 +90,7 @@ def _frame(columns: dict[str, Any]) -> pd.DataFrame:
 
 
 def _imported_votes() -> Select:
-    """Returns a SELECT of whole numbers: the counted votes of sources, their facts, and the bank's."""
+    """Returns a SELECT of whole numbers: the facts of each counted vote, and those of its item in the bank."""
     joined = (
         IMPORTED_VOTE.join(IMPORTED_SOURCE)
         .outerjoin(IMPORTED_ITEM)

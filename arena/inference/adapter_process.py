@@ -31,7 +31,7 @@ class TrainingSettings:
     """LoRA's alpha, by which its changes are scaled."""
     dropout: float
     modules: tuple[str, ...]
-    """The last parts of the names of linear layers in the text model."""
+    """The last parts of the names of linear layers in the text model, such as "q_proj"."""
     layers: tuple[int, ...] | None
     """None: all."""
     rate: float

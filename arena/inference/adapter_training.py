@@ -50,8 +50,8 @@ class Learner(LocalModel):
         }
 
     @property
-    def numbers(self) -> int:
-        """How many numbers the adapter learns: the length of a task vector made of all its factors."""
+    def parameter_count(self) -> int:
+        """The number of parameters that the adapter learns: the length of a task vector made of all its factors."""
         return sum(parameter.numel() for parameter in self._learned.values())
 
     def learn(self, samples: Sequence[JsonObject], folder: Path) -> JsonObject:
@@ -127,7 +127,7 @@ def _with_adapter(model: Any, settings: JsonObject) -> Any:
     for name in linear:
         is_in_decoder = name.startswith(prefix)
         is_named = name.rpartition(".")[2] in settings["modules"]
-        # Later numbers are not a layer's, but an expert's, for example.
+        # The first number in a name is the layer's; a later one is an expert's, for example.
         layer = next(filter(str.isdigit, name.removeprefix(prefix).split(".")), None)
         is_in_layers = layers is None or layer in layers
         if is_in_decoder and is_named and is_in_layers:
@@ -156,7 +156,7 @@ def main() -> None:
     say = line_to_parent()
     try:
         learner = Learner(json.loads(sys.stdin.readline()))
-        say(kind="loaded", numbers=learner.numbers)
+        say(kind="loaded", numbers=learner.parameter_count)
     except LoadError as error:
         say(kind="failed", text=str(error))
         return

@@ -21,13 +21,17 @@ from arena.network import is_public
 from arena.types import Secret
 
 _URL_FORM = re.compile(
-    r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?(/[\w.~%/-]*)?(?P<query>(?<=[\w.~%/-])\?[^\s#]{0,300}+)?",
+    r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)"  # scheme, and an IPv6 address in brackets or another host
+    r"(:\d{1,5})?"  # port
+    r"(/[\w.~%/-]*)?"  # path
+    r"(?P<query>(?<=[\w.~%/-])\?[^\s#]{0,300}+)?",  # query, but not right after the brackets
     re.ASCII,
 )
-"""The form of a base URL: scheme, host, port, path and query."""
+"""The form of a base URL."""
 _AZURE_PATH = re.compile(
     r"(?P<folder>[^?\s]{1,2000}/openai/(?P<place>deployments/[\w.~%-]{1,200}+|v1))(?:/chat/completions)?/?"
 )
+"""An Azure address without its query. `folder` is its base URL, also if the address includes the path of the call."""
 _VERSION_FORM = re.compile(r"api-version=[\w.-]{1,40}", re.ASCII)
 _AZURE_EXAMPLE = "https://NAME.openai.azure.com/openai/deployments/MODEL?api-version=2024-10-21"
 _HIDDEN_URL_NOTE = "(Yours isn't shown, since it may hold a key.)"
@@ -127,7 +131,7 @@ class Endpoint:
 
     @cached_property
     def key_spellings(self) -> tuple[str, ...]:
-        """The key's `spellings`; none for a short key. (`re` would keep the key of a pattern in its cache.)"""
+        """The key's `spellings`; none for a short key. (They make no pattern: `re` would cache it with the key.)"""
         key = self.key.reveal()
         return spellings(key) if len(key) >= _SHORTEST_KEY else ()
 
@@ -202,8 +206,8 @@ def _base64_cores(key: bytes) -> set[str]:
     for bytes_before, shared_before in ((0, 0), (1, 2), (2, 3)):
         encoded = base64.b64encode(bytes(bytes_before) + key).decode()
         end = len(encoded.rstrip("="))
-        if encoded.endswith("="):  # the last character before it has bits to spare
-            end -= 1
+        if encoded.endswith("="):
+            end -= 1  # the last character before the padding has bits of the next byte too
         core = encoded[shared_before:end]
         cores.add(core)
         cores.add(core.translate(str.maketrans("+/", "-_")))

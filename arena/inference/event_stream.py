@@ -35,9 +35,10 @@ DONE: Mapping[str, Any] = {"done": True}
 async def events(
     response: httpx2.Response, wait_turn: Callable[[], Awaitable[None]]
 ) -> AsyncGenerator[Mapping[str, Any], None]:
-    """Yields the events of a reply, bounded, to its end or DONE; `wait_turn` is awaited before each of a stream.
+    """Yields the events of a reply, bounded, to its end, or with DONE as the last.
 
-    Raises Trouble, ValueError for data that are not JSON, and TypeError for JSON that is no object.
+    `wait_turn` is awaited before each event of a stream. Raises Trouble, ValueError for data that are not JSON,
+    RecursionError for JSON that is nested too deeply, and TypeError for JSON that is no object.
     """
     chunks = response.aiter_raw()
     # Some servers send a stream or a whole reply with another content type.
@@ -46,7 +47,7 @@ async def events(
         if not body.startswith((*_FIELD_STARTS, b"{", b"[")):
             words = "the server answered with a page instead of a stream of events"
             raise Trouble("bad reply", words)
-        # More objects, each at the start of a line, are a stream.
+        # Several objects, each at the start of a line, are a stream.
         if body.startswith((b"{", b"[")) and b"\n{" not in body:
             yield _event(body)
             yield DONE
@@ -134,6 +135,7 @@ class _EventLines:
             yield from self._end_event()
             self._event_name = ""
         elif line.startswith(b"event:"):
+            # Names are cut, since only "error" has a meaning.
             self._event_name = line.removeprefix(b"event:")[:44].strip().decode("utf-8", "replace")
         elif line.startswith((b"data:", b"{")):
             yield from self._add_data(line.removeprefix(b"data:").strip())
@@ -150,12 +152,13 @@ class _EventLines:
             yield from self._end_event()
             yield DONE
             return
-        if data and not self._open_lines:
-            with suppress(ValueError):
+        if not data:
+            return
+        if not self._open_lines:
+            with suppress(ValueError):  # incomplete JSON continues on the next line
                 yield self._as_named(_event(data))
                 return
-        if data:
-            self._open_lines.append(data)
+        self._open_lines.append(data)
         self._bytes += len(data)
         if self._bytes > _MOST_BYTES or len(self._open_lines) > _MOST_LINES:
             raise Trouble("too big", "the server sent an event with too many lines")
@@ -170,7 +173,7 @@ class _EventLines:
 def _event(data: bytes) -> Mapping[str, Any]:
     """Returns the event in some JSON: an object, alone or in a list, as Gemini sends errors.
 
-    Raises Trouble for too many values, ValueError for other data than JSON, and TypeError for other JSON.
+    Raises Trouble for too many values, and otherwise as `events`.
     """
     if data.count(b",") > _MOST_COMMAS:
         raise Trouble("too big", f"the server sent an event with over {_MOST_COMMAS:,} values")

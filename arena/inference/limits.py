@@ -40,7 +40,8 @@ def cost(price: Price | None, prompt: int, completion: int) -> int:
     """Returns the cost of tokens in millionths of a US dollar, rounded up; 0 without a price."""
     if price is None:
         return 0
-    return math.ceil(round(prompt * price.prompt + completion * price.completion, 6))
+    exact = prompt * price.prompt + completion * price.completion
+    return math.ceil(round(exact, 6))  # unrounded, a tiny error of the sum would cost 1 more
 
 
 def most_usage(card: ModelCard, turns: Conversation, settings: Generation) -> Usage:

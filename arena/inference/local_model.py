@@ -27,9 +27,9 @@ _SILENCE_SECONDS = 0.5
 _CANNOT_SANITIZE = frozenset({"Idefics3Processor"})
 """Processors, such as SmolVLM's, that fail if transformers has to treat control tokens in user text as text."""
 _REFERENCE_ANSWERS = ("\u07d0", "\ua500")
-"""Answers beside which a text's first token is found: the first one that differs from theirs.
+"""Two answers to compare a text with: it begins with its first token that they don't share.
 
-They are letters of N'Ko and Vai, which differ from their first byte on, so that no text begins like both.
+They are letters of N'Ko and Vai. Their first bytes differ, so no text begins like both.
 """
 MODEL_ERRORS = (
     OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError,
@@ -272,7 +272,7 @@ class _TextSender:
     def _send(self, text: str, stream_end: bool = False) -> None:
         """Sends a text, or "" as a sign of life; the parameters are those of `on_finalized_text`.
 
-        Its text is also "" while the library holds back part of a word; at the end that means nothing.
+        The library gives "" while it holds back part of a word, which is a sign of life too. A "" at the end is not.
         """
         if text or not stream_end:
             self._last_sent = time.monotonic()
@@ -476,11 +476,14 @@ class _RequestLoop:
 
 
 def line_to_parent() -> Callable[..., None]:
-    """Returns a function that sends messages to the parent process from any thread; libraries print to stderr."""
+    """Returns a function that sends messages to the parent process by stdout, from any thread.
+
+    Whatever libraries print to stdout goes to stderr instead.
+    """
     original_stdout = os.dup(1)
     out = os.fdopen(original_stdout, "w", encoding="utf-8")
     lock = threading.Lock()
-    os.dup2(2, 1)  # From now on, what is printed to stdout goes to stderr.
+    os.dup2(2, 1)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
 

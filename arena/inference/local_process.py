@@ -122,7 +122,9 @@ class Worker:
         self._requests: dict[int, _Request] = {}
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
+        """Guards `_requests` and `_state`."""
         self._write_lock = threading.Lock()
+        """Guards the process's stdin; held alone, since writing may take long."""
         self._last_heard = time.monotonic()
         self._failed_to_load = False
         self._load_end = threading.Event()
@@ -181,7 +183,7 @@ class Worker:
         with self._lock:
             if isinstance(self._state, _EndReason):
                 raise ModelError(self._state.kind, self._state.text)
-            if not self._requests:
+            if not self._requests:  # an idle process is silent: only silence from now on counts
                 self._last_heard = time.monotonic()
             self._requests[request.number] = request
             self.last_used = time.monotonic()
@@ -189,8 +191,8 @@ class Worker:
             asyncio.to_thread(self._send, request, conversations, settings, texts)
         )
         try:
-            # It is sent even if the caller is cancelled: the process ends only what it has, so a stop has to come
-            # behind its request.
+            # The request is sent even if the caller is cancelled. The process ignores a stop for a request that it
+            # doesn't have, so the stop has to come after the request.
             await asyncio.shield(sending)
         except asyncio.CancelledError:
             sending.add_done_callback(lambda _: self.stop(request))
@@ -279,17 +281,20 @@ class Worker:
             message = json.loads(line)
             self._last_heard = time.monotonic()
             if message["kind"] == "loaded":
-                self._state = "ready"
+                with self._lock:
+                    if self.is_alive:  # otherwise it was ended meanwhile, and keeps the reason
+                        self._state = "ready"
                 self._load_end.set()
             elif message["kind"] == "unloadable":
-                self._state = _EndReason("down", message["text"])
+                with self._lock:
+                    self._state = _EndReason("down", message["text"])
                 self._failed_to_load = True
             else:
                 self._hand_over(message)
         self._finish()
 
     def _finish(self) -> None:
-        """Waits for the end of the process, tells its callers the reason, and closes its pipes."""
+        """Waits for the end of the process, gives its callers the reason, and closes its pipes."""
         assert self._process.stdout and self._process.stdin
         code = self._process.wait()
         with self._lock:
@@ -340,7 +345,8 @@ class ProcessPool:
     async def worker(self, card: ModelCard) -> Worker:
         """Returns a card's process; waits while all others are busy.
 
-        Raises ModelError: "slow"; "down" once closed, and if the process cannot be started.
+        Raises ModelError: "slow" if they stay busy for too long, "down" if the pool is closed or the process cannot be
+        started.
         """
         deadline = time.monotonic() + WHOLE_ANSWER_TIMEOUTS * card.timeout
         while (worker := self._worker_for(card)) is None:
@@ -376,10 +382,10 @@ class ProcessPool:
         with self._lock:
             if self._closed.is_set():
                 raise ModelError("down", "the models are shut down")
-            known = self._workers.get(card)
-            if known and (known.is_alive or known.is_hopeless):
-                known.last_used = time.monotonic()
-                return known
+            worker = self._workers.get(card)
+            if worker and (worker.is_alive or worker.is_hopeless):
+                worker.last_used = time.monotonic()
+                return worker
             workers = self.workers
             if len(workers) >= self._most_processes:
                 idle = [worker for worker in workers if not worker.is_busy]

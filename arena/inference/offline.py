@@ -161,6 +161,7 @@ class AnswerFile:
 
     def _read(self) -> None:
         self._file.seek(0)
+        # The whole lines without the last line end, and the part of a line that was cut by a kill.
         whole, _, torn = self._file.read().rpartition(b"\n")
         if torn or not whole:
             self._file.truncate(len(whole) + 1 if whole else 0)
@@ -234,7 +235,7 @@ def ask_model(
 
 
 class _RoundInProgress(Generic[Q]):
-    """One round of a run in progress; its failures in a row are its own."""
+    """One round of a run in progress; failures in a row are counted anew in each round."""
 
     def __init__(
         self,
@@ -281,7 +282,7 @@ class _RoundInProgress(Generic[Q]):
         return batch
 
     async def _ask(self, batch: list[tuple[str, Q]]) -> None:
-        """Asks a batch; if that fails, asks each question by itself."""
+        """Asks a batch; if that fails, asks each question by itself, unless the account is empty."""
         usages: list[Usage] = []
         try:
             texts = await self._answers(batch, usages)

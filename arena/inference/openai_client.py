@@ -84,6 +84,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         self._endpoint = endpoint
         self._url = httpx2.URL(endpoint.base_url)
         self._fetcher = (fetcher or Fetcher()) if endpoint.owner is not None else None
+        """Resolves and checks the host of a user's endpoint; None for the operator's, which is trusted."""
         self._addresses: Sequence[str] = ()
         self._transport = httpx2.AsyncHTTPTransport(
             verify=self._fetcher.tls if self._fetcher else _verification(self._url),
@@ -231,10 +232,7 @@ class OpenAIClient:
         return (await self._post(content, call, stream=False)).content
 
     async def stream(self, content: bytes, call: Call) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Yields the events of a streamed chat completion.
-
-        Raises Trouble, ValueError for data that are not JSON, and TypeError for JSON that is no object.
-        """
+        """Yields the events of a streamed chat completion. Raises as `events`."""
         response = await self._post(content, call, stream=True)
         try:
             async with aclosing(events(response, call.wait_turn)) as stream:

@@ -15,8 +15,8 @@ SHARE = 0.1
 SAVED_SECONDS = 1.0
 """The most waiting that is saved up in quiet times, so that ordinary servers rarely wait."""
 MOST_OWED_SECONDS = 0.5
-"""The most waiting that is owed. The operator's own judge computes in this thread too, which its clock can't tell from
-computation for strangers.
+"""The most waiting that is owed. The operator's own judge also computes in this thread, and its time is counted as if
+it were the strangers'.
 """
 PIECE_BYTES = 4_096
 """The most bytes that are read at once."""
@@ -58,7 +58,10 @@ _shares: "WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadShare]" = WeakKeyDi
 
 def share() -> ThreadShare:
     """Returns the share of strangers in the running loop."""
-    return _shares.setdefault(asyncio.get_running_loop(), ThreadShare())
+    loop = asyncio.get_running_loop()
+    if loop not in _shares:
+        _shares[loop] = ThreadShare()
+    return _shares[loop]
 
 
 class StrangersNetwork(AsyncNetworkBackend):

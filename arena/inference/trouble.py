@@ -104,8 +104,9 @@ _BAD_REQUEST = (400, 413, 422)
 _LOADING_STATUSES = (409, 425, 429)
 """The statuses below 500 that servers send while a model is being loaded."""
 _LOADING = re.compile(
-    r"\b(?:is|are|still|currently|being|model) (?:\w{1,20} )?(?:loading|warming up|starting up"
-    r"|initiali[sz]ing)\b|\b(?:loading|initiali[sz]ing|warming up) (?:the )?(?:model|weights|engine)"
+    # "is currently loading"
+    r"\b(?:is|are|still|currently|being|model) (?:\w{1,20} )?(?:loading|warming up|starting up|initiali[sz]ing)\b"
+    r"|\b(?:loading|initiali[sz]ing|warming up) (?:the )?(?:model|weights|engine)"  # "Loading model"
     r"|\bcold start|\bbeing loaded|not (?:yet )?(?:loaded|ready)"
     r"|\bscal(?:ing|ed) (?:up|to zero)"
 )
@@ -125,8 +126,9 @@ _QUOTA = re.compile(r"insufficient_quota|billing|credit|exceeded your current qu
 _RATE_LIMIT_CODE = "rate_limit_exceeded"
 """The code of a limit that passes; the sentences of OpenAI and Groq beside it name their billing pages."""
 _NO_MODEL = re.compile(
-    r"model_?not_?found|unknown_?model|invalid_?model|deployment_?not_?found|(?:invalid|not a valid) model"
-    r"|no endpoints found"
+    r"model_?not_?found|unknown_?model|invalid_?model|deployment_?not_?found"  # codes
+    r"|(?:invalid|not a valid) model|no endpoints found"
+    # "the model x does not exist", with no other model named in between
     r"|\b(?:models?|deployment)\b(?:(?!\b(?:models?|deployment)\b).)*"
     r"(?:not found|not exist|not a valid|unknown|not supported by|not available)"
 )
@@ -140,10 +142,14 @@ _NO_ACCESS = re.compile(r"(?:not|n['’]t) have access|no access|access to (?:th
 _ABOUT_MODEL = re.compile(r"\b(?:models?|deployment)\b|model_|deployment_|modelnot|deploymentnot")
 _PAGE_START = re.compile(r"\s*<")
 _SECRET = re.compile(
-    r"(?i:bearer|basic)\s+[^\s'\",)]{4,}+|\b(?:sk|pk|gsk|xai|hf|key|org|proj)[-_][\w-]{6,}+|\b[A-Za-z0-9+/_]{32,}+={0,2}"
-    r"|\b(?i:[a-z][a-z0-9+.-]{0,15}://)[^\s/]{0,200}@"
+    r"(?i:bearer|basic)\s+[^\s'\",)]{4,}+"  # a header: "Bearer x1y2"
+    r"|\b(?:sk|pk|gsk|xai|hf|key|org|proj)[-_][\w-]{6,}+"  # a known prefix: "sk-x1y2z3"
+    r"|\b[A-Za-z0-9+/_]{32,}+={0,2}"  # hex or base64
+    r"|\b(?i:[a-z][a-z0-9+.-]{0,15}://)[^\s/]{0,200}@"  # "https://user:password@"
+    # any other prefix, before digits and capitals: "abc-x1Y2x1Y2x1Y2x1Y2"
     r"|\b[a-z][a-z0-9]{0,10}[-_](?=[\w-]{0,60}\d)(?=[\w-]{0,60}[A-Z])[\w-]{16,}+"
-    r"|\b(?:AIza|AKIA|ASIA|eyJ)[\w-]{8,}+(?:\.[\w-]{1,4000}+){0,2}"
+    r"|\b(?:AIza|AKIA|ASIA|eyJ)[\w-]{8,}+(?:\.[\w-]{1,4000}+){0,2}"  # keys of Google and AWS, JSON web tokens
+    # a name and its value: "api_key=x1y2", "token: Bearer x1y2"
     r"|(?i:(?:api[ _-]?key|(?<![a-z])key(?==)|token|secret|passw(?:or)?d|pwd|signature|authorization|credentials?)"
     r"[\"']?\s{0,3}[=:]\s{0,3}[\"']?(?:(?:bearer|basic|token)\s{1,3})?[^\s'\",;&)]{4,}+)"
 )
@@ -235,8 +241,8 @@ def _trouble_of_status(
 def is_loading(text: str, body: object) -> bool:
     """Returns whether an error says that the model is not in memory yet; `text` is the error in lower case.
 
-    llama.cpp's server ("Loading model"), Hugging Face ("Model ... is currently loading", with `estimated_time`), and
-    servers that scale from zero.
+    Such errors come from llama.cpp's server ("Loading model"), from Hugging Face ("Model ... is currently loading",
+    with `estimated_time`), and from servers that scale from zero.
     """
     if _estimated_time(body) is not None:
         return True

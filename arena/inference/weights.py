@@ -45,7 +45,7 @@ _FIRST_PAUSE_SECONDS = 1.0
 _SPARE_BYTES = 100_000_000
 """The bytes that a download leaves free on the disk."""
 _RETRY_SECONDS = 60.0
-"""The shortest time before another try of a model that failed to load, or arrived damaged."""
+"""The shortest time before another try of a model that has failed, unless the network or a full disk was the cause."""
 _ESTIMATE_SECONDS = 3.0
 """The seconds of a download before its end is estimated."""
 
@@ -353,6 +353,23 @@ def _disk_error(error: OSError) -> WeightsError:
     )
 
 
+def _room_error(needed: int) -> WeightsError | None:
+    """Returns why the disk can't take this many bytes; None if it can."""
+    folder = Path(constants.HF_HUB_CACHE)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return _disk_error(error)
+    if needed + _SPARE_BYTES <= free:
+        return None
+    text = (
+        f"The models need {needed / 1e9:.1f} GB more in {folder}, which has {free / 1e9:.1f} GB free. "
+        "Free some space, or set HF_HOME to a larger disk."
+    )
+    return WeightsError("no room", text)
+
+
 class Downloads:
     """Downloads of several local models, one after another, in a thread; each is then loaded."""
 
@@ -365,7 +382,7 @@ class Downloads:
         self._thread: threading.Thread | None = None
         self._loaders: list[threading.Thread] = []
         self._failed_at: dict[ModelCard, float] = {}
-        """The times when a model failed to load, or arrived damaged."""
+        """The monotonic times of failures that count for _RETRY_SECONDS."""
         self._begun_at = 0.0
         """The monotonic time of the first byte's request."""
         self._new_bytes = 0
@@ -451,9 +468,13 @@ class Downloads:
 
     def _download(self, client: httpx2.Client, repositories: Sequence[Repository]) -> None:
         files_of = self._list_files(client, repositories)
+        if not files_of:
+            return
         progress = self.progress
         missing_bytes = progress.total - progress.done
-        if not files_of or not self._has_room(files_of, missing_bytes):
+        no_room = _room_error(missing_bytes)
+        if no_room is not None:
+            self._mark_all_failed(files_of, no_room)
             return
         # A warning, since the server's log begins at warnings: the operator sees why models aren't ready yet.
         _LOG.warning(
@@ -476,24 +497,6 @@ class Downloads:
         ) as bar:
             for repository, files in files_of.items():
                 self._download_model(client, repository, files, bar)
-
-    def _has_room(self, repositories: Collection[Repository], needed: int) -> bool:
-        """Returns whether the disk has room for this many bytes; otherwise marks all as failed."""
-        folder = Path(constants.HF_HUB_CACHE)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            free = shutil.disk_usage(folder).free
-        except OSError as error:
-            self._mark_all_failed(repositories, _disk_error(error))
-            return False
-        if needed + _SPARE_BYTES <= free:
-            return True
-        text = (
-            f"The models need {needed / 1e9:.1f} GB more in {folder}, which has {free / 1e9:.1f} GB free. "
-            "Free some space, or set HF_HOME to a larger disk."
-        )
-        self._mark_all_failed(repositories, WeightsError("no room", text))
-        return False
 
     def _download_model(
         self,

@@ -30,6 +30,7 @@ class CsvReader:
         self._longest_cell = limits.cell
         self._row = 1
         self._is_row_start = True
+        """Whether the reader takes its next line as the first of a row."""
         # `csv` has one limit of a cell's length for the whole process. It only ever rises, so no other reader breaks.
         # It is that of a line, since a cell in a skipped column may be as long.
         csv.field_size_limit(max(csv.field_size_limit(), limits.line))
@@ -52,8 +53,8 @@ class CsvReader:
     def _check_lines(self, lines: Iterator[str]) -> Iterator[str]:
         """Yields the lines. Raises RowsError for a line that makes an open cell too long.
 
-        A cell is open at the end of a line if the reader takes a further line of the same row. That line continues it
-        as a whole, unless a quote in it ends the cell and maybe opens another.
+        A cell is open at the end of a line if the reader takes a further line for the same row. All of that line
+        belongs to the cell, unless a quote in it closes the cell and maybe opens another.
         """
         open_cell_length = 0
         for line in lines:
@@ -95,7 +96,10 @@ def delimited_rows(reader: CsvReader) -> Iterator[tuple[int, list[str]]]:
 
 
 def _delimiter(first_lines: Sequence[str]) -> str:
-    """Returns the delimiter that header and first row have equally often outside of quotes; by default the comma."""
+    """Returns the delimiter that header and first row have equally often outside of quotes.
+
+    Without one, it is the comma if the header has any, else the delimiter that the header has most often.
+    """
     # split at quotes, every other piece is outside of them
     outside = ["".join(line.split('"')[::2]) for line in first_lines]
     header = outside[0]

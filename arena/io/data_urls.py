@@ -6,9 +6,10 @@ import re
 
 _DATA_URL = re.compile(r"\bdata:(?:[\w.+/;=-]{0,200},|image/)[^\s'\"<>]*+", re.IGNORECASE)
 """A data URL inside a text; one of a picture also without the comma."""
-_BEGUN = re.compile(r"\W*+data:", re.IGNORECASE)
-"""Start of a data URL, with or without its comma."""
+_SCHEME = re.compile(r"\W*+data:", re.IGNORECASE)
+"""The scheme of a data URL, maybe in quotes."""
 _HEAD = re.compile(r"\s*+data:[^,]{0,200},", re.IGNORECASE)
+"""The part of a data URL before its content."""
 MOST_NAME = 200
 """Most characters of a name that an error message repeats."""
 
@@ -40,6 +41,6 @@ def _by_length(match: re.Match[str]) -> str:
 
 def shown_name(name: str) -> str:
     """Returns a name for an error message: quoted and cut; for a data URL, its length."""
-    if _BEGUN.match(name):
+    if _SCHEME.match(name):
         return f"a data URL of {len(name):,} characters"
     return repr(name if len(name) <= MOST_NAME else f"{name[:MOST_NAME]}…")

@@ -10,8 +10,11 @@ _WESTERN = frozenset("“”‘’–—…•€£°«»¿¡§©®±²³µ½¼�
 """Characters of Windows-1252 in plain texts, besides its letters from 0xC0 on."""
 
 
-def read_as(text: bytes, place: str) -> str:
-    """Returns the likely encoding of text that is not UTF-8, or `place`, which names the first wrong byte."""
+def guess_encoding(text: bytes, place: str) -> str:
+    """Returns the likely encoding of text that is not UTF-8, in words for an error.
+
+    `place` names the first wrong byte; it stands in for an unknown encoding, and before one that is less sure.
+    """
     sample = text[:SAMPLE]
     if _is_gb18030(sample, is_cut=len(text) > SAMPLE):
         return _GB18030

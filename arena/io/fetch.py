@@ -60,8 +60,8 @@ async def addresses(host: str) -> list[str]:
 class Fetcher:
     """Downloads pictures by https: resolves a host once, checks its addresses, and connects to a checked one.
 
-    safehttpx 0.1.7 is not used: it accepts one public address among private ones, takes 100.64.0.0/10, fec0::/10 and
-    2002::/16 for public, and turns to a resolver on the web by the proxies of the environment.
+    safehttpx 0.1.7 is not used: it accepts a host with one public address among private ones, counts 100.64.0.0/10,
+    fec0::/10 and 2002::/16 as public, and asks a resolver on the web through the environment's proxies.
     """
 
     resolve: Callable[[str], Awaitable[list[str]]] = addresses

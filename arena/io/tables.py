@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, NamedTuple
 from arena.io.bounded_reader import digest
 from arena.io.csv_rows import CsvReader, delimited_rows
 from arena.io.empty_lines import EmptyLines
-from arena.io.encodings import SAMPLE, read_as
+from arena.io.encodings import SAMPLE, guess_encoding
 from arena.io.strict_json import (
     JSON,
     PAGE,
@@ -318,7 +318,7 @@ def _decode_text(raw: bytes, file: BinaryIO, row: int = 1) -> str:
         place = f"byte 0x{raw[error.start]:02X} at offset {start + error.start}"
         row += raw.count(b"\n", 0, error.start)
         file.seek(start)
-        encoding = read_as(file.read(SAMPLE + 1), place)
+        encoding = guess_encoding(file.read(SAMPLE + 1), place)
         raise RowsError(
             f"Expected UTF-8 text, found {encoding}. Save the file with the encoding UTF-8.",
             row=row,

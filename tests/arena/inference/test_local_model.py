@@ -365,6 +365,22 @@ def test_a_process_that_takes_too_much_memory_is_ended(tiny):
         process_pool.close()
 
 
+def test_a_process_that_is_ended_just_before_it_has_loaded_stays_ended(
+    card, stand_ins, monkeypatch
+):
+    with monkeypatch.context() as before_the_kill:
+        before_the_kill.setattr(subprocess.Popen, "kill", lambda _: None)
+        worker = local_process.Worker(card)
+        worker.end()
+        try:
+            with pytest.raises(ModelError, match="the model was unloaded"):
+                worker.wait()
+        finally:
+            before_the_kill.undo()
+            worker.end()
+            worker.reader.join()
+
+
 def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny, stand_ins, monkeypatch):
     monkeypatch.setattr(
         local_process, "WHOLE_ANSWER_TIMEOUTS", 0.01
