@@ -117,7 +117,7 @@ class Item:
 
 Confirmation = Literal["pending", "confirmed", "rejected"]
 """The platform's decision on the worker of a seat. Other seats than Prolific's and MTurk's are confirmed at once."""
-Outside = Literal["stopped", "named itself"]
+OutsideReason = Literal["stopped", "named itself"]
 """Why a live vote is excluded from the ranking: an answer was stopped, or named its model."""
 
 
