@@ -60,8 +60,8 @@ DAY_LIMITS_PER_NETWORK = 3
 class BudgetError(RuntimeError):
     """A budget has no room for a call; with `is_temporary`, running calls may free enough when they are committed.
 
-    By `until` all of them are committed; None if none is known. `public_message` names no amounts, which would reveal
-    the length of a secret text that is sent.
+    By `until`, if it is known, all of them are committed. `public_message` names no amounts, which would reveal the
+    length of a secret text that is sent.
     """
 
     def __init__(

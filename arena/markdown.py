@@ -315,6 +315,7 @@ _MARKDOWN.add_render_rule(
 )
 _MARKDOWN.add_render_rule("formula", _show_formula)
 _MARKDOWN.inline.ruler.before("escape", "formula", _inline_formula)
+# alt: the blocks that a formula may interrupt
 _MARKDOWN.block.ruler.before(
     "fence", "formula", _block_formula, {"alt": ["paragraph", "blockquote", "list"]}
 )

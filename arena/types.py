@@ -333,7 +333,7 @@ class ModelError(RuntimeError):
     """
 
     def __init__(self, kind: ModelTrouble, text: str, status: int | None = None) -> None:
-        """`status` is the HTTP status of a server that refused the call, as in `Trouble.status`."""
+        """`status` is the HTTP status of a refused call, as in `Trouble` (`inference/trouble.py`)."""
         super().__init__(text)
         self.kind: ModelTrouble = kind
         self.status = status
