@@ -166,7 +166,7 @@ HEAD = macros("page.html").head(list(map(script, GRADIO_SCRIPTS)))
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a value of JSON is no object: a text, a number, a boolean or None, or a list of texts."""
+    """Returns whether a JSON value is a text, a number, a boolean, None, or a list of texts."""
     if isinstance(value, list):
         return all(isinstance(text, str) for text in value)
     return not isinstance(value, dict)
@@ -176,7 +176,7 @@ class Page(gr.Blocks):
     """Blocks whose events accept plain values only, so that no value can pose as a file."""
 
     def validate_inputs(self, block_fn, inputs) -> None:
-        """Refuses objects, and lists of them, before Gradio copies or fetches the files that they name."""
+        """Refuses all but plain values, before Gradio copies or fetches the files that an object names."""
         if not isinstance(inputs, list) or not all(map(_is_plain, inputs)):
             raise gr.Error("This page takes plain text only.", print_exception=False)
         super().validate_inputs(block_fn, inputs)
@@ -213,7 +213,6 @@ class AppContext:
     def _campaign_pages(self) -> CampaignPages:
         """Returns the pages of all kinds of campaign, with the spec and the task of each."""
         arena = self.arena
-        marking = self.scoring.marking
         battles = BattleTask(arena.campaign_battles, arena.scaled, self.terms.version)
         specs: dict[str, type[CampaignSpec]] = {BATTLES: BattleSpec, **PROJECTS, **MARKINGS}
         tasks: dict[str, SeatTask] = {BATTLES: battles}
@@ -226,7 +225,7 @@ class AppContext:
                 on_answerable=arena.draft_worker.answer_soon,
             )
         for kind in get_args(MarkKind):
-            tasks[kind] = MarkingTask(kind, marking, self.question_pictures)
+            tasks[kind] = MarkingTask(kind, self.scoring.marking, self.question_pictures)
         database = arena.database
         return CampaignPages(
             campaigns=CampaignStore(database, specs),
@@ -475,9 +474,11 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
     """Returns the routes of the boards of people and of judge models, and of people's agreement."""
     arena = context.arena
     scoring = context.scoring
-    boards = context.models.overview
+    overview = context.models.overview
     submissions = scoring.submissions
-    tabs = ResultsTabs(has_judges=submissions.has_any, has_agreement=lambda: bool(boards.entries()))
+    tabs = ResultsTabs(
+        has_judges=submissions.has_any, has_agreement=lambda: bool(overview.entries())
+    )
     judges = JudgesPage(
         submissions=submissions,
         people=PeoplesBoards(arena.leaderboard, arena.database),
@@ -490,7 +491,7 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
     )
     return (
         results_page.routes(
-            boards=ResultsPages(arena.leaderboard, boards, arena.items, arena.facts, tabs),
+            boards=ResultsPages(arena.leaderboard, overview, arena.items, arena.facts, tabs),
             models=context.models,
             battles=BattlePages(arena.outcomes, arena.items, arena.scaled),
             head=heads.head,

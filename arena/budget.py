@@ -53,15 +53,15 @@ HOLD = Table(
 
 LOST_AGE = timedelta(minutes=10)
 """Age at which a reservation is from a process that died, since no call takes this long."""
-NETWORK_DAYS = 3
-"""The daily limits of one person that all guests of a network may spend together in a day."""
+DAY_LIMITS_PER_NETWORK = 3
+"""All guests of a network together may spend this many times one person's daily limit."""
 
 
 class BudgetError(RuntimeError):
     """A budget has no room for a call; with `is_temporary`, running calls may free enough when they are committed.
 
-    `until` is the latest time at which the last of them is committed. `public_message` names no amounts, which would
-    reveal the length of a secret text that is sent.
+    By `until`, if it is known, all of them are committed. `public_message` names no amounts, which would reveal the
+    length of a secret text that is sent.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class BudgetError(RuntimeError):
 
 
 class Ceilings(NamedTuple):
-    """Limits per job, per person and day (UTC), and in total; a network's day has NETWORK_DAYS times a person's."""
+    """Limits per job, per person and day (UTC), and in total."""
 
     job: int
     user_day: int
@@ -277,7 +277,7 @@ class Budget:
         if network:
             network_limit = _Limit(
                 name=f"{day} network {network}",
-                ceiling=NETWORK_DAYS * ceilings.user_day,
+                ceiling=DAY_LIMITS_PER_NETWORK * ceilings.user_day,
                 scope="for one network and day",
                 advice=day_advice,
             )
@@ -304,7 +304,7 @@ class Budget:
         )
 
     def _reserve_in(self, connection: Connection, limit: _Limit, amount: int) -> None:
-        """Holds an amount in one budget, whose row is made by its first reservation. Raises BudgetError."""
+        """Holds an amount in one budget, and creates its row if it is missing. Raises BudgetError."""
         has_room = BUDGET.c.spent + BUDGET.c.held + amount <= limit.ceiling
         hold = (
             update(BUDGET)
@@ -334,7 +334,7 @@ class Budget:
             )
 
     def _held_until(self, connection: Connection, name: str) -> datetime | None:
-        """Returns the latest time at which the last reservation in a budget is committed; None if it has none."""
+        """Returns the time by which all reservations in a budget are committed; None if it has none."""
         if name == self._total_name:
             is_in_budget = self._is_of_fund()
         else:
@@ -409,9 +409,9 @@ class Reservation:
 
 @asynccontextmanager
 async def reserved(budget: JobBudget | RunBudget | None, amount: int) -> AsyncIterator[Reservation]:
-    """Reserves an upper bound during a call and commits its cost, also when cancelled; without a budget, nothing.
+    """Reserves an upper bound during a call, and commits the cost after it, also when cancelled.
 
-    Raises BudgetError.
+    Does nothing if `budget` is None. Raises BudgetError.
     """
     reservation = Reservation()
     if budget is None:

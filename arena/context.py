@@ -76,7 +76,7 @@ class ArenaContext:
         self.facts = FactStore(self.database)
         self.live_models = live_models_of(self.models, self.facts, self.items)
 
-        # where visitors can log in, the board of counted voters opens first
+        # on a Space with a login, the board of counted voters opens first
         official = "counted" if settings.space and settings.oauth else "everyone"
         choose_first_official(self.database, settings.counted, official)
         self.eligibility = VoteEligibility(self.database, settings.counted)

@@ -73,8 +73,8 @@ class Step(NamedTuple):
 STEPS: tuple[Step, ...] = ()
 """All migrations since the first release, in order; a database's version is the number of those applied to it."""
 DIGEST = "82cff54ddc4634c3"
-"""Digest of all table definitions, computed by `tests/arena/test_migrations.py`, since commands import some tables
-only."""
+"""Digest of all table definitions. `tests/arena/test_migrations.py` computes it, since commands import only some of the
+tables."""
 
 SECRET_KEY = Table(
     "secret_key",
@@ -167,11 +167,13 @@ class Database:
             if not is_prepared:
                 self._prepare_schema()
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError, StorageError) as error:
-            address = _shown_address(self.url)
+            shown_address = _shown_address(self.url)
             reason = _reason(error)
             if file and is_full(file.parent):
                 reason = "its disk is full. Free some megabytes and start again"
-            raise DatabaseError(f"The database {address} can't be opened: {reason}") from error
+            raise DatabaseError(
+                f"The database {shown_address} can't be opened: {reason}"
+            ) from error
 
     def _prepare_schema(self) -> None:
         """Brings the tables up to date, and closes the engines if that fails."""
@@ -183,7 +185,8 @@ class Database:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Opens the same database in a child process, with the password in its address."""
-        return partial(Database, is_prepared=True), (self.url.render_as_string(False),)
+        address = self.url.render_as_string(hide_password=False)
+        return partial(Database, is_prepared=True), (address,)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -272,11 +275,14 @@ class Database:
             ) from error
 
     def hold(self, name: str) -> None:
-        """Holds a name, as other servers can see, until it is released or this process ends. Raises DatabaseError."""
+        """Locks a name until `release` or the end of this process, for `is_held_elsewhere` on other servers.
+
+        Does nothing on SQLite, which has one server. Raises DatabaseError.
+        """
         self._call_lock(func.pg_advisory_lock_shared, name)
 
     def release(self, name: str) -> None:
-        """Releases a name; does nothing if the database is gone."""
+        """Unlocks a name; does nothing if the database is gone."""
         with suppress(DatabaseError):
             self._call_lock(func.pg_advisory_unlock_shared, name)
 
@@ -285,16 +291,16 @@ class Database:
         # the session's own locks do not conflict
         return self._call_lock(func.pg_try_advisory_xact_lock, name) is False
 
-    def _call_lock(self, act: Callable, name: str) -> bool | None:
-        """Calls `act` on a name's advisory lock, in the session that keeps this process's locks.
+    def _call_lock(self, lock_function: Callable, name: str) -> bool | None:
+        """Calls an SQL function on a name's advisory lock, in the session that keeps this process's locks.
 
-        Returns what the database answers, and None on SQLite. Raises DatabaseError.
+        Returns the function's result, and None on SQLite. Raises DatabaseError.
         """
         if self._lock_holder is None:
             return None
         try:
             with self._lock_holder.connect() as connection:
-                return connection.scalar(select(act(_lock_number(name))))
+                return connection.scalar(select(lock_function(_lock_number(name))))
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("lock refused: %s", _reason(error))
             raise DatabaseError(

@@ -174,7 +174,10 @@ def _pieces(text: str, letters: int) -> Iterator[str]:
 
 
 def wrapped(name: str, letters: int, lines: int) -> list[str]:
-    """Returns a name in short lines, broken after blanks, hyphens, underscores and slashes where possible."""
+    """Returns a name in at most `lines` lines of at most `letters` letters.
+
+    It is broken after blanks, hyphens, underscores and slashes where possible.
+    """
     broken = [""]
     for part in _AFTER_JOINTS.split(shortened(name, letters * lines)):
         if _width(broken[-1]) + _width(part.rstrip()) <= letters:
@@ -237,7 +240,7 @@ def grid_drawing(
             y -= 15
     for row, (name, lines, row_cells) in enumerate(zip(rows, row_names, cells, strict=True)):
         row_top = top + _CELL_HEIGHT * row
-        # The first baseline of lines of 14 that are centred in the row.
+        # The baseline of the first line. Lines are 14 high, and centred in the row.
         y = row_top + 29 - 7 * len(lines)
         for line in lines:
             marks.append(TextMark(left - 10, y, line, "end", size=12, title=name))
@@ -270,8 +273,8 @@ def _cells(left: float, y: float, row: Sequence[GridCell]) -> Iterator[Mark]:
 
 def _interval(low: float, value: float, high: float, y: float, title: str) -> Iterator[Mark]:
     """Yields a dot with its interval, and a larger invisible box around them for the mouse."""
-    yield BoxMark(low - 8, y - 10, high - low + 16, 20, "accent", 0, title)
-    yield LineMark(low, y, high, y, "accent", 3, title)
+    yield BoxMark(low - 8, y - 10, high - low + 16, 20, "accent", strength=0, title=title)
+    yield LineMark(low, y, high, y, "accent", thickness=3, title=title)
     yield DotMark(value, y, 5, title=title)
 
 
@@ -341,9 +344,8 @@ def ratings_marks(rows: Sequence[RatingRow], width: float, top: float) -> Stacke
 
 def model_name(name: str, has_rank: bool, width: float, y: float) -> TextMark:
     """Returns a model's name at the left of its row; `y` is the middle of the row."""
-    return TextMark(
-        0.43 * width, y + 5, shortened(name), "end", "text" if has_rank else "quiet", 12, name
-    )
+    tone: Tone = "text" if has_rank else "quiet"
+    return TextMark(0.43 * width, y + 5, shortened(name), "end", tone, size=12, title=name)
 
 
 def more_models(number: int, y: float) -> TextMark:
@@ -390,7 +392,7 @@ def shares_drawing(
         ]
     for place, row in enumerate(rows):
         y = 34 + 28 * (place + 0.5)
-        marks.append(model_name(row.name, True, width, y))
+        marks.append(model_name(row.name, has_rank=True, width=width, y=y))
         marks += _interval(x_of(row.low), x_of(row.value), x_of(row.high), y, row.title)
         marks.append(TextMark(width, y + 5, f"{row.value:.0%}", "end"))
     return Drawing(title, description, width, bottom + 24, tuple(marks), fluid=True)
@@ -461,7 +463,8 @@ def lines_drawing(
 ) -> Drawing:
     """Lays out numbers over equally spaced moments, with the name of each line at its end.
 
-    `least` is the smallest range of the axis; `decimals` are those of a number on hover.
+    `least` is the smallest range of the axis; `decimals` are those of a number on hover. Lines after the first
+    MOST_LINES are left out.
     """
     values = [value for line in lines.values() for value in line if value is not None]
     low = min(values, default=0)

@@ -17,7 +17,7 @@ _MOST_DEPTH = 40
 _DEFINITIONS = ("\\def", "\\newcommand", "\\newenvironment", "\\DeclareMathOperator")
 """Commands that define others and could grow exponentially; formulas with them stay text."""
 _NO_GROUP = re.compile(r"\\[\\{}]")
-"""A brace that is printed and groups nothing, or a line break, whose backslashes belong to no brace behind it."""
+"""A printed brace, which groups nothing, or a line break (two backslashes), which doesn't escape a brace after it."""
 TAGS = frozenset(
     (
         "math",
@@ -175,7 +175,8 @@ def _copy(element: ElementTree.Element, depth: int) -> ElementTree.Element:
     """Returns a copy of an element with allowed content alone. Raises ValueError for unknown elements."""
     raw_text = element.text or ""
     text = html.unescape(raw_text)
-    # An unknown command stays as its name, a column mark outside a table as "&"; printed signs are escaped.
+    # The converter keeps an unknown command as its name, and a column mark outside a table as "&". It escapes the same
+    # signs where they are to be printed, which changes `raw_text`.
     is_unconverted = element.tag == "mi" and text == raw_text and text[:1] in ("\\", "&")
     if element.tag not in TAGS or depth > _MOST_DEPTH or is_unconverted:
         raise ValueError(element.tag)

@@ -2,10 +2,10 @@
 
 `arena/web/locales/` has a file for each language: tables by page, of keys and texts. `t("pick.pictures", count=3)`
 returns a text in the current language, in Python and in templates, where `t` is a global. The middleware makes the
-request's language current. It is a context variable, which the request's threads and tasks inherit, so views, macros
-(imported without a context) and handlers of Gradio's events (answered within their requests, as they aren't queued)
-don't pass it on. Commands and background tasks, outside of a request, speak English. A cache needs the language in its
-key. `speaking` makes another locale current.
+request's language current. It is a context variable, which the request's threads and tasks inherit, so views and macros
+don't pass it on. Nor do handlers of Gradio's events: they aren't queued, so each runs within its request. Commands and
+background tasks, outside of a request, speak English. A cache needs the language in its key. `speaking` makes another
+locale current.
 
 `gr.I18n` follows the browser's language, not the switch of the page, so it isn't used: a page of Gradio with labels
 made in Python is built once a language, within `speaking`.
@@ -16,8 +16,8 @@ returns HTML with the text and all other values escaped. A text that depends on 
 
 Layers below the pages raise and return English sentences. `[sentences]` of another language translates them, with `{}`
 for each value, `{#}` for a number and `{w}` for a word or a list of words. `translated` finds them: a `VoterError` by
-its sentence, other text by the fixed parts. A value may be such a sentence itself; only values are compared with
-sentences with `{w}`.
+its sentence, other text by the fixed parts. A value may be such a sentence itself. Sentences with `{w}` are found as
+values only.
 `[composed]` has sentences that the code puts together, `[groups]` the names of benchmarks' groups, and `[given]` names
 that this app has given, the only ones that `named` finds.
 """
@@ -88,10 +88,7 @@ class Pattern(NamedTuple):
 
 @dataclass(frozen=True)
 class Locale:
-    """The texts of a language.
-
-    A worker's task words some texts in its own way: a key is looked for in the tables of `tasks` first.
-    """
+    """The texts of a language."""
 
     language: str
     name: str
@@ -104,6 +101,7 @@ class Locale:
     """Translations by the English name that this app has given."""
     patterns: Sequence[Pattern]
     tasks: Sequence[str] = ()
+    """Tables in which a key is looked up first, for a worker's task with texts of its own."""
 
     @classmethod
     def read(cls, language: str) -> "Locale":
@@ -124,11 +122,11 @@ class Locale:
         )
 
     def with_tasks(self, *tasks: str) -> "Locale":
-        """Returns this locale for a worker's task; `tasks` are the tables in which keys are looked for first."""
+        """Returns this locale with the tables of a worker's task."""
         return replace(self, tasks=tasks)
 
     def text(self, key: str, /, **values: object) -> str:
-        """Returns a text with its values; without any, as it stands in the file.
+        """Returns a text with its values; without any, as it is in the file.
 
         HTML among the values (`Markup`) makes it HTML, with the text and all other values escaped.
         """
@@ -180,7 +178,8 @@ class Locale:
         if depth == 0:
             return sentence
         for pattern in self.patterns:
-            if "w" in pattern.kinds and depth == _MOST_DEPTH:
+            is_value = depth < _MOST_DEPTH
+            if "w" in pattern.kinds and not is_value:
                 continue
             values = pattern.values(sentence)
             if values is None:

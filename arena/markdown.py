@@ -201,6 +201,7 @@ def _limit_combining_marks(text: str) -> str:
     characters = []
     marks = 0
     for character in text:
+        # Cf: a joiner between marks doesn't begin a new count
         is_mark = unicodedata.category(character) in ("Mn", "Me", "Cf")
         marks = marks + 1 if is_mark else 0
         if marks <= _MOST_COMBINING_MARKS:
@@ -282,7 +283,7 @@ def _block_formula(state: StateBlock, first: int, end: int, silent: bool) -> boo
             return False
         content = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
         lines.append(content)
-        # in the first line, the opening mark may be all there is; both marks have 4 characters
+        # in the first line, the opening mark may be all there is; both marks together have 4 characters
         has_formula = line > first or len(content.strip()) > 4
         if has_formula and content.rstrip().endswith(("$$", "\\]")):
             break
@@ -314,6 +315,7 @@ _MARKDOWN.add_render_rule(
 )
 _MARKDOWN.add_render_rule("formula", _show_formula)
 _MARKDOWN.inline.ruler.before("escape", "formula", _inline_formula)
+# alt: the blocks that a formula may interrupt
 _MARKDOWN.block.ruler.before(
     "fence", "formula", _block_formula, {"alt": ["paragraph", "blockquote", "list"]}
 )

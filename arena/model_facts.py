@@ -24,7 +24,7 @@ FactSource = Literal["operator", "router", "card", "hub"]
 SOURCES: tuple[FactSource, ...] = get_args(FactSource)
 """Sources by precedence: a file of the operator, a router's prices, the model's card in the models file, the Hub."""
 ON_HUB = "on_hub"
-"""Field of the day a repository was made on the Hub, which may differ from the day of release."""
+"""The field with the day on which a repository was made on the Hub, which may not be the day of release."""
 
 _SIZE = re.compile(r"([0-9]{1,13}(?:\.[0-9]{1,3})?) ?([MBT]?)", re.ASCII | re.IGNORECASE)
 _UNITS = {"": 1, "M": 10**6, "B": 10**9, "T": 10**12}
@@ -115,7 +115,7 @@ def _is_day(text: str) -> bool:
 
 
 def _size_of_text(value: object) -> object:
-    """Returns the number of a size in words, as in "8B"; any other value as it is."""
+    """Returns the number of parameters that a text means (None: no size); any other value as it is."""
     return parse_size(value) if isinstance(value, str) else value
 
 
@@ -206,7 +206,7 @@ class ModelFacts:
 
     @classmethod
     def from_sources(cls, facts: Iterable[tuple[str, Fact]]) -> "ModelFacts":
-        """Returns of each field the fact from the first source; `facts` are pairs of a field and a fact."""
+        """Returns each field's fact from the first source that has one; `facts` are pairs of a field and a fact."""
         last_source_first = sorted(
             facts, key=lambda field_and_fact: SOURCES.index(field_and_fact[1].source), reverse=True
         )
@@ -246,7 +246,7 @@ class ModelFacts:
 
     @property
     def size(self) -> str | None:
-        """The number of parameters in words, as in 8B."""
+        """The number of parameters as text, as in 8B."""
         return size_text(self.parameters) if self.parameters else None
 
     @property

@@ -150,10 +150,10 @@ def family_rating_plot(
         rated = cells[row][column]
         if rated is None:
             return None
-        about = t("board.votes", count=rated.votes)
+        details = t("board.votes", count=rated.votes)
         if rated.low is not None and rated.high is not None:
-            about = f"{dashed(rated.low, rated.high)}, {about}"
-        text = f"{rated.rating:.0f} ({about})"
+            details = f"{dashed(rated.low, rated.high)}, {details}"
+        text = f"{rated.rating:.0f} ({details})"
         title = f"{models[column]}, {families[row]}: {text}"
         return GridCell(
             text=f"{rated.rating:.0f}",

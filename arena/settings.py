@@ -34,7 +34,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # only our middleware reads X-Forwarded-For, as TRUSTED_HOPS allows
 os.environ["FORWARDED_ALLOW_IPS"] = ""
 if os.environ.get("SPACES_ZERO_GPU"):
-    # launch() would open port 7887, where anyone may rewrite the app's files
+    # Gradio sees by SYSTEM that this is a Space. Then its launch() opens port 7887, where anyone may rewrite the app's
+    # files.
     os.environ.pop("SYSTEM", None)
 
 _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
@@ -74,7 +75,7 @@ DemoBank = Literal["auto", "on", "off"]
 MTURK_HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
 """Sites of MTurk to which a worker's browser posts the finished work."""
 MTURK_FRAMES = ("https://worker.mturk.com", "https://workersandbox.mturk.com")
-"""Sites of MTurk in whose frame a campaign's page may stand."""
+"""Sites of MTurk that may show a campaign's page in a frame."""
 CountRule = Literal["everyone", "logged-in", "campaign", "counted"]
 BoardVoters = Literal["counted", "everyone"]
 """The voters of a board: those whose votes count, or everyone."""
@@ -105,10 +106,10 @@ def _whole_number(text: str) -> int:
 
 
 def _folder_path(text: str) -> Path:
-    """Returns an absolute path, which need not exist. Raises ValueError if it can't."""
+    """Returns an absolute path, which need not exist. Raises ValueError for one that can't be opened."""
     try:
         path = Path(text).expanduser().absolute()
-        path.exists()
+        path.exists()  # for its errors
     except RuntimeError as error:
         raise ValueError("there is no such home folder here") from error
     except OSError as error:  # a folder that this user may not enter, a name that is too long
@@ -124,7 +125,10 @@ def _existing_path(text: str) -> Path:
 
 
 def _catalogue_path(text: str) -> Path:
-    """Returns the path of a model catalogue, a file or the name of a preset; a file of that name comes first."""
+    """Returns the file of a model catalogue, by its path or a preset's name. Raises ValueError if there is none.
+
+    A file named like a preset comes before the preset.
+    """
     preset = PRESETS / f"{text}.toml"
     if not _PRESET.fullmatch(text) or Path(text).exists():
         return _existing_path(text)

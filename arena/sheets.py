@@ -29,6 +29,7 @@ _SPECS: Mapping[Kind, str] = {
     "p": ".4f",
     "interval": ".{places}f",
 }
+"""Python's formats of numbers; "z" writes a rounded -0.04 as 0.0."""
 _MISSING = "–"
 _INDENT = "  "
 _GAP = "  "

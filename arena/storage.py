@@ -34,6 +34,8 @@ _PORT = re.compile(r":(\d+)$")
 _NETWORK = re.compile(
     r"fuse(\..*)?|nfs\d?|9p|virtiofs|cifs|smb\w*|ceph|lustre|afs|ncpfs|glusterfs|beegfs|gpfs|vboxsf|prl_fs|fakeowner"
 )
+"""File systems on a network or under FUSE. The last three share a folder with a virtual machine: VirtualBox's,
+Parallels' and Docker Desktop's."""
 _TEMPORARY = frozenset(("overlay", "overlayfs", "aufs", "tmpfs", "ramfs"))
 """File systems that are lost at a restart."""
 

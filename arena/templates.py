@@ -92,7 +92,7 @@ class CompiledTemplates(FileSystemBytecodeCache):
             super().dump_bytecode(bucket)
 
 
-# Bytecode holds `finalize`, whose changes its key doesn't show: `shown` tells it from that before `printable`.
+# The bytecode depends on `finalize`, but its cache key doesn't. So change "shown" in the files' names along with it.
 ENVIRONMENT = Environment(
     loader=FileSystemLoader(TEMPLATE_FOLDERS),
     autoescape=True,

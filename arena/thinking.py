@@ -26,7 +26,7 @@ _FOLDED = frozenset(number for number, form in enumerate(FORMATS, 1) if form.is_
 """Numbers of the groups in `OPENINGS` and `CLOSINGS` for the formats that pages fold away."""
 _OPENED_IN_PROMPT = frozenset(number for number in _FOLDED if FORMATS[number - 1].opens_in_prompt)
 _ESCAPED_STARTS = (r"\u003c", "%3c")
-"""Starts of marks that have several characters."""
+"""The sign "<", with which a mark may begin, as JSON and addresses escape it."""
 _MOST_MARK = 300
 """Most characters of a mark."""
 _MOST_OPENING = 120
@@ -144,8 +144,8 @@ def _after_leading(text: str, thoughts: list[str]) -> int:
     The thinking is added to `thoughts`.
     """
     closings = ClosingMarks(CLOSINGS, text)
-    end = 0
-    place = 0
+    end = 0  # of the last thinking
+    place = 0  # also behind blanks and tokens, which stay in the answer if no more thinking follows
     while True:
         place = _end_of_blank(text, place)
         final = FINAL_CHANNEL.match(text, place)
@@ -154,8 +154,10 @@ def _after_leading(text: str, thoughts: list[str]) -> int:
         opening = OPENINGS.match(text, place)
         if opening and opening.lastindex in _FOLDED:
             closing = closings.after(opening)
+            if closing is None and not _is_sure(opening):
+                return end
             if closing is None:
-                return _after_endless(text, opening, thoughts) if _is_sure(opening) else end
+                return _after_endless(text, opening, thoughts)
             thoughts.append(text[opening.end() : closing.start()])
             end = closing.end()
             place = end
@@ -186,7 +188,7 @@ def _end_of_blank(text: str, place: int) -> int:
 
 
 def _after_lone_closing(text: str, thoughts: list[str]) -> int:
-    """Returns where the answer begins after a closing without opening that starts or ends a line; 0 if none does.
+    """Returns where the answer begins after a lone closing mark at the start or end of a line; 0 if there is none.
 
     The thinking is added to `thoughts`.
     """
@@ -207,11 +209,6 @@ def _begins_line(text: str, place: int) -> bool:
     has_line_start = "\n" in before or place <= _MOST_INDENT
     indent = before.rpartition("\n")[2]
     return has_line_start and _BLANK.fullmatch(indent) is not None
-
-
-def _begins_escape(text: str) -> bool:
-    """Returns whether a text is the beginning of an escaped mark's start."""
-    return any(start.startswith(text.lower()) for start in _ESCAPED_STARTS)
 
 
 def _without_inner(text: str, thoughts: list[str]) -> str:
@@ -251,6 +248,11 @@ def _bare_harmony(text: str) -> SplitText | None:
     return SplitText(text[analysis.end() : final.start()].strip(), text[final.end() :].strip())
 
 
+def _may_become_escape(text: str) -> bool:
+    """Returns whether a growing text may become one of `_ESCAPED_STARTS`."""
+    return any(start.startswith(text.lower()) for start in _ESCAPED_STARTS)
+
+
 class ThinkingStream:
     """Separates thinking at the start of a growing text from the answer behind it."""
 
@@ -258,7 +260,7 @@ class ThinkingStream:
         self._held = ""
         """Text that was not returned yet, since it may become a mark."""
         self._format: int | None = None
-        """Group of the open format."""
+        """The open format, by its group in `CLOSINGS`; None outside of thinking."""
         self._is_answering = False
         self._thoughts: list[str] = []
 
@@ -309,7 +311,7 @@ class ThinkingStream:
             self._is_answering = mark.re is FINAL_CHANNEL
         else:
             rest = self._held[start:]
-            may_open = not rest or MARK_START.match(rest) or _begins_escape(rest)
+            may_open = not rest or MARK_START.match(rest) or _may_become_escape(rest)
             self._is_answering = not may_open or len(self._held) > _MOST_OPENING
         return self._is_answering or self._format is not None
 

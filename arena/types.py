@@ -117,7 +117,7 @@ class Item:
 
 Confirmation = Literal["pending", "confirmed", "rejected"]
 """The platform's decision on the worker of a seat. Other seats than Prolific's and MTurk's are confirmed at once."""
-Outside = Literal["stopped", "named itself"]
+OutsideReason = Literal["stopped", "named itself"]
 """Why a live vote is excluded from the ranking: an answer was stopped, or named its model."""
 
 
@@ -333,7 +333,7 @@ class ModelError(RuntimeError):
     """
 
     def __init__(self, kind: ModelTrouble, text: str, status: int | None = None) -> None:
-        """`status` is the HTTP status of a server that refused the call, as in `Trouble.status`."""
+        """`status` is the HTTP status of a refused call, as in `Trouble` (`inference/trouble.py`)."""
         super().__init__(text)
         self.kind: ModelTrouble = kind
         self.status = status

@@ -14,9 +14,10 @@ class _HiddenError(ValueError):
 def must_be(
     expected: str, holds: Callable[[Any], object] = lambda _: True, hidden: str = ""
 ) -> WrapValidator:
-    """Returns a rule for `Annotated`: `holds` must be true of the value, which errors describe as `expected`.
+    """Returns a rule for `Annotated`: `holds` must be true of the value.
 
-    `hidden` says what a value may hold that no error may show, such as "a password".
+    Errors say that the value must be `expected`. `hidden` says what a value may hold that no error may show, such as
+    "a password".
     """
 
     def check(value: Any, parse: Callable[[Any], Any]) -> Any:
@@ -46,7 +47,7 @@ def number(least: float, most: float) -> WrapValidator:
 
 
 def one_line(error: ValidationError, unknown: str = "isn't a known key. Delete it.") -> str:
-    """Returns the first error as one line with table and key; `unknown` is what is said of an unknown key.
+    """Returns the first error as one line with table and key; `unknown` is the message after an unknown key.
 
     Raise the exception with this line `from None`, since pydantic's text has values.
     """

@@ -93,7 +93,7 @@ class CampaignAdmin(SeatAdmin):
                 f"No item of {spec.source!r} has answers from two of these models. "
                 "Name other models, or import their answers."
             )
-        items = int(layout.wanted.any(0).sum())
+        items = int(layout.wanted.any(axis=0).sum())
         if spec.seat.votes > items:
             raise CampaignError(
                 f"seat.votes is {spec.seat.votes}, but there are {items} items and a worker gets each once. Lower it."

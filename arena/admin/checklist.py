@@ -45,11 +45,11 @@ def checklist(
 
 def _item_entries(settings: Settings, connection: Connection) -> Iterator[ChecklistEntry]:
     bank = load_bank(connection, settings.image_hosts)
-    own = bank.states_of(OWN_KINDS)
+    own_items = bank.states_of(OWN_KINDS)
     # Where the demo bank is off or has no battles, nobody can vote without own items.
     has_battles = any(len(item.contestants) > 1 for item in in_draw(bank, settings.demo_bank))
-    details = _item_details(own, has_battles)
-    yield ChecklistEntry("Items", own["ready"] > 0, details, is_urgent=not has_battles)
+    details = _item_details(own_items, has_battles)
+    yield ChecklistEntry("Items", own_items["ready"] > 0, details, is_urgent=not has_battles)
     checks = bank.states_of(["check"]).total()
     if checks >= ENOUGH_CHECKS:
         yield ChecklistEntry("Attention tests", True, f"{checks:,}.")
@@ -61,15 +61,15 @@ def _item_entries(settings: Settings, connection: Connection) -> Iterator[Checkl
         yield ChecklistEntry("Attention tests", False, details)
 
 
-def _item_details(own: Counter[ItemState], has_battles: bool) -> str:
-    """Returns a sentence on the items. `own`: the operator's, by state; `has_battles`: whether people can vote."""
-    if own and own["ready"] == own.total():
-        return f"{plural(own.total(), 'item')} of your own."
-    if own["ready"]:
-        return shown_text(own)
-    if own:
+def _item_details(own_items: Counter[ItemState], has_battles: bool) -> str:
+    """Returns a sentence on the items. `own_items`: the operator's, by state. `has_battles`: people can vote."""
+    if own_items and own_items["ready"] == own_items.total():
+        return f"{plural(own_items.total(), 'item')} of your own."
+    if own_items["ready"]:
+        return shown_text(own_items)
+    if own_items:
         until = "voters see the demo items" if has_battles else "nobody can vote"
-        return f"{shown_text(own)} Until then, {until}."
+        return f"{shown_text(own_items)} Until then, {until}."
     import_own = "Import your own: python -m arena items (docs/vote.md)."
     if has_battles:
         return f"demo items only. {import_own}"

@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from arena.database import METADATA, Moment
 from arena.items.store import ANSWER
-from arena.types import Outside
+from arena.types import OutsideReason
 
 VOTER = Table(
     "voter",
@@ -125,7 +125,7 @@ BATTLE = Table(
     CheckConstraint(
         "taken_back IN ('a', 'b') OR (protocol = 'ties' AND taken_back IN ('tie', 'both_bad'))"
     ),
-    CheckConstraint(f"outside IN {get_args(Outside)}"),
+    CheckConstraint(f"outside IN {get_args(OutsideReason)}"),
     CheckConstraint(
         "choice IS NULL OR (voted_at IS NOT NULL AND terms IS NOT NULL "
         "AND model_a IS NOT NULL AND ended IS NULL)"
@@ -137,7 +137,7 @@ BATTLE = Table(
     CheckConstraint("revealed_at IS NULL OR final_number IS NOT NULL"),
 )
 """`tick`: microseconds by the database's clock, 0 without a choice; `final_number`: the order of final votes;
-`outside`: a reason of `Outside`."""
+`outside`: a reason of `OutsideReason`."""
 
 IS_LIVE = BATTLE.c.answer_a.is_(None)
 """Whether a battle's answers are live, not stored."""

@@ -24,7 +24,7 @@ from arena.database import Database, counter
 from arena.items.alike import alike_items
 from arena.items.store import BANK_VERSION, ITEM
 from arena.ratings.votes import integer_array
-from arena.types import Outside
+from arena.types import OutsideReason
 
 COLUMNS: Mapping[str, type] = {
     "battle": np.int64,  # its id
@@ -46,7 +46,7 @@ COLUMNS: Mapping[str, type] = {
     "answer_b": np.int64,
 }
 """The columns of the frame; rows are in the order of the votes' final numbers."""
-OUTSIDE = ("", *get_args(Outside))
+OUTSIDE = ("", *get_args(OutsideReason))
 LIVE_OWN = 0
 """The source of votes on live answers about own images."""
 LIVE_ITEM = -1

@@ -23,7 +23,7 @@ from arena.items.store import BANK_VERSION, MODEL, SOURCE, model_names
 from arena.live.streaming import SideFailure
 from arena.settings import VoteLimits
 from arena.thinking import ShownAnswer
-from arena.types import SIDES, Names, Outside, Phase, Side
+from arena.types import SIDES, Names, OutsideReason, Phase, Side
 
 MOST_TURNS = 5
 MOST_AGE = timedelta(hours=24)
@@ -75,7 +75,7 @@ class LiveBattle:
     void: str | None
     """The reason why there is nothing to vote on, if any."""
     choice: Side | None
-    outside: Outside | None
+    outside: OutsideReason | None
     """The reason why the vote is excluded from the ranking, if any."""
     attempt: int
 
@@ -290,7 +290,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
                 raise ChoiceError(
                     "The answers aren't finished yet. Choose when they are, or press Stop."
                 )
-            outside: Outside | None = None
+            outside: OutsideReason | None = None
             if any(turn.stopped for turn in stored.turns):
                 outside = "stopped"
             elif any(turn.named for turn in stored.turns):

@@ -12,13 +12,13 @@ from arena.live.sessions import LiveState
 from arena.live.store import MOST_TURNS, LiveBattle
 from arena.locale import t, translated
 from arena.templates import macros
-from arena.types import SIDES, Item, Names, Outside, Phase, Side
+from arena.types import SIDES, Item, Names, OutsideReason, Phase, Side
 from arena.web.facts_view import reveal_facts
 from arena.web.pictures import ShownPicture, shown_images
 
 BATTLE = macros("battle.html")
 HTML = macros("live.html")
-OUTSIDE: Mapping[Outside, str] = {
+OUTSIDE: Mapping[OutsideReason, str] = {
     "stopped": "live.outside_stopped",
     "named itself": "live.outside_named",
 }

@@ -10,11 +10,11 @@ from sqlalchemy import func, insert, select, update
 
 from arena.budget import (
     BUDGET,
+    DAY_LIMITS_PER_NETWORK,
     HOLD,
     JUDGE,
     LIVE,
     LOST_AGE,
-    NETWORK_DAYS,
     Budget,
     BudgetError,
     Ceilings,
@@ -127,7 +127,7 @@ def test_six_cookies_of_a_network_have_three_day_budgets_together(database):
             )
         else:
             taken.append(number)
-    assert len(taken) == NETWORK_DAYS == 3
+    assert len(taken) == DAY_LIMITS_PER_NETWORK == 3
     assert sums(database)["total"] == (0, 300), "what the network has no room for is held nowhere"
     budget.commit(taken[0], 40)
     assert sums(database)[f"day {now():%Y-%m-%d} network code"] == (40, 200)
