@@ -32,7 +32,7 @@ LEAST_PACE_WORDS = 5
 """LEAST_PACE_SECONDS, LEAST_PACE_WORDS: the least time and words for a pace measured from the first words. With less,
 it is measured from the question."""
 LEAST_WHOLE_PACE = 8.0
-"""Words a second; a pace measured from the question is taken as at least this, since one late short word is no pace."""
+"""Words a second, the least pace measured from the question: one late short word says nothing about the pace."""
 MOST_BLANK = 1_000
 """The consecutive invisible characters after which reading a side stops."""
 PART_CHARACTERS = 1_000
@@ -54,9 +54,11 @@ Ending = Literal["complete", "stopped", "void"]
 _DENSE = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
 )
-_WORD_END = re.compile(rf"(?<=[{_DENSE}])(?=[\s\S])|(?<=[^\s{_DENSE}])(?=[\s{_DENSE}])")
-"""The place after a dense character, or between the end of another word and a blank or dense character; more text must
-follow."""
+_WORD_END = re.compile(
+    rf"(?<=[{_DENSE}])(?=[\s\S])"  # after a dense character
+    rf"|(?<=[^\s{_DENSE}])(?=[\s{_DENSE}])"  # after another word, before a blank or a dense character
+)
+"""The end of a word, if more text follows."""
 
 log = logging.getLogger(__name__)
 
