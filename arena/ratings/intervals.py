@@ -134,7 +134,7 @@ class _Spread(NamedTuple):
     clusters: int
     """The number of clusters."""
     model_clusters: Floats
-    """The number of equal clusters, by model, that would show as well how far its clusters differ."""
+    """The number of equal clusters, by model, that would estimate the spread of its clusters equally well."""
     leaning_clusters: Floats
     """The number of clusters, by model, that lean to a side, and so can have surprises."""
 
@@ -390,17 +390,16 @@ def _by_voters(
 ) -> _ByVoters:
     """Returns the reach of intervals by clusters of items and by voter (Cameron, Gelbach and Miller 2011).
 
-    Voters add their spread beyond that of clusters of one voter's votes on one cluster of items: nothing if no voter
-    votes twice. Where a voter alone decides between models, the votes on a pair count as one, since others may decide
-    differently.
+    The voters' spread is added, less that of clusters of one voter's votes on one cluster of items, which the items'
+    spread has already: nothing is added if no voter votes twice. Where a voter alone decides between models, the votes
+    on a pair count as one, since others may decide differently.
     """
     voters_of = cluster_codes(votes, "voter")
     voters = _spread(fit, votes, voters_of, outweighing=MOST_LEVERAGE)
     shared_scores = _spread_scores(
         fit, votes, intersection_codes(cluster_codes(votes, cluster), voters_of)
     )
-    beyond_both = _variances(bread, voters.scores) - _variances(bread, shared_scores)
-    added = np.maximum(beyond_both, 0)
+    added = np.maximum(_variances(bread, voters.scores) - _variances(bread, shared_scores), 0)
     fewest_clusters = np.minimum(items.model_clusters, voters.model_clusters)
     quantile = student_quantile(fewest_clusters)
     alone = _variances(bread, voters.alone)

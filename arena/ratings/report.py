@@ -136,6 +136,7 @@ class RatingReport:
     def places(self) -> tuple[int, ...]:
         """Model codes in board order: by component, unplayed models last, then by rating, models without one last."""
         component = self.fit.components
+        # The last key sorts first.
         key = (-np.nan_to_num(self.rating), np.isnan(self.rating), component, component < 0)
         return tuple(np.lexsort(key).tolist())
 
@@ -261,10 +262,8 @@ def _for_whom(bounds: Intervals, is_judged: bool) -> str:
 
 
 def repeated_votes(battles: Battles) -> dict[int, int]:
-    """Returns the votes that their voter gave again on the same conversation and models, by index, each with the index
-    of the last one.
-
-    Votes without a voter are never repeated.
+    """Returns the index of each vote that its voter cast again on the same conversation and models, with the index of
+    the last such vote. Votes without a voter are never repeated.
     """
     if set(battles.conversation) <= {None}:
         return {}
@@ -323,16 +322,15 @@ def _picture_names(battles: Battles) -> list[str | None]:
 def _group_codes(column: Sequence[str | None], join_unknown: bool = False) -> Codes | None:
     """Returns the codes of a column; None if all values are unknown.
 
-    Unknown values are each a group of its own, or one group if they are joined.
+    Each unknown value is a group of its own, or all of them are one group with `join_unknown`.
     """
     if set(column) <= {None}:
         return None
-    code: dict[str, int] = {}
-    codes = np.array(
-        [-1 if value is None else code.setdefault(value, len(code)) for value in column], np.int64
-    )
+    names = dict.fromkeys(value for value in column if value is not None)
+    code_of: dict[str | None, int] = {name: code for code, name in enumerate(names)}
+    codes = np.array([code_of.get(value, -1) for value in column], np.int64)
     unknown = codes < 0
-    codes[unknown] = len(code)
+    codes[unknown] = len(code_of)
     if not join_unknown:
         codes[unknown] += np.arange(unknown.sum())
     return codes
@@ -496,6 +494,7 @@ def board_sheet(rows: Sequence[BoardRow], title: str = "Ratings") -> Sheet:
         column for column in _COLUMNS if any(getattr(row, column.key) is not None for row in rows)
     )
     note = " ".join(_NOTES[column.key] for column in columns if column.key in _NOTES)
+    # A board without models still has their column.
     return Sheet("board", title, frame, columns or _COLUMNS[:1], note, whole=True)
 
 
