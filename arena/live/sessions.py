@@ -366,12 +366,13 @@ class LiveSessions:
 
         def ask(side: Side, vlm: VLM) -> AsyncGenerator[str, None]:
             turns = conversation(battle.history(side), newest, files)
-            return live_budget.stream_answer(vlm, turns, side_by_side.side_texts[side].note)
+            return live_budget.stream_answer(vlm, turns, side_by_side.side_texts[side].add_usage)
 
         shortest, longest = DELAY_SECONDS
         delay = self._coin.uniform(shortest, longest)
         side_by_side = SideBySide(vlms, ask, substitute, delay=delay)
-        earlier = self._generations.get(self._battle_of_voter.get(voter, 0))
+        earlier_battle = self._battle_of_voter.get(voter, 0)  # no battle has the id 0
+        earlier = self._generations.get(earlier_battle)
         one_at_a_time = {vlm.card.name for vlm in usable if KINDS[vlm.card.kind].batched}
         generation = GenerationTask(
             self._queue,

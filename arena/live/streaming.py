@@ -119,8 +119,8 @@ class SideText:
         self._thinking = ThinkingStream()
         self._blank_characters = 0
 
-    def note(self, usage: Usage) -> None:
-        """Adds the usage of an attempt."""
+    def add_usage(self, usage: Usage) -> None:
+        """Adds the tokens and the cost of an attempt; the last attempt says whether the answer was cut."""
         self.tokens = (self.tokens or 0) + usage.completion
         self.cost = (self.cost or 0) + usage.cost
         self.is_cut = usage.cut

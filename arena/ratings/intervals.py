@@ -25,9 +25,7 @@ LEAST_LEVERAGE = 0.01
 FIRST_ORDER_LOSS = 0.05
 """The share of a score lost to leverage, above which the score is corrected in full, not only to first order."""
 MOST_LEVERAGE = 0.99
-"""The share of a cluster's leverage that is corrected: with all of it, the score of one that decides alone would be
-divided by 0.
-"""
+"""The share of a cluster's leverage that is corrected; all of it would divide by 0 where a cluster decides alone."""
 OUTWEIGHING = 0.5
 """The leverage above which an item says more about some models than all other items together."""
 FEW_CLUSTERS = 5

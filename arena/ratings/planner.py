@@ -157,7 +157,7 @@ class _CoupleCorrelations(NamedTuple):
 
     same_pair: float | None
     shared_model: float | None
-    """Of two votes on different pairs that share a model."""
+    """For two votes on different pairs that share a model."""
 
 
 class _CoupleSums(NamedTuple):

@@ -484,7 +484,7 @@ _NOTES = {
 
 
 def board_sheet(rows: Sequence[BoardRow], title: str = "Ratings") -> Sheet:
-    """Returns a board as a sheet, without the columns that were not requested."""
+    """Returns a board as a sheet, without the columns that were not requested; without rows, with the models' alone."""
     frame = pd.DataFrame(
         [asdict(row) for row in rows],
         columns=[field.name for field in fields(BoardRow)],
@@ -494,7 +494,6 @@ def board_sheet(rows: Sequence[BoardRow], title: str = "Ratings") -> Sheet:
         column for column in _COLUMNS if any(getattr(row, column.key) is not None for row in rows)
     )
     note = " ".join(_NOTES[column.key] for column in columns if column.key in _NOTES)
-    # A board without models still has their column.
     return Sheet("board", title, frame, columns or _COLUMNS[:1], note, whole=True)
 
 
@@ -538,7 +537,25 @@ def bradley_terry_rows(rows: Iterable[BoardRow]) -> Iterator[RatingRow]:
 def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, Any]:
     """Returns the content of report.json: the file, all parameters, the fit, and the board at full precision."""
     fit = report.fit
-    misfit = report.lack_of_fit
+    orders = None
+    if report.orders:
+        orders = {
+            "kind": "seeded orders of all votes",
+            "share_of_orders": LEVEL,
+            "confidence_interval": False,
+        }
+    rank_places = None
+    if report.settings.method != "elo":
+        rank_places = {
+            "kind": "rank sets of all models at once",
+            "level": LEVEL,
+            "cluster": report.bounds.cluster,
+        }
+    misfit = None
+    if report.lack_of_fit:
+        misfit = report.lack_of_fit._asdict()
+        misfit["winner"] = report.models[report.lack_of_fit.winner]
+        misfit["loser"] = report.models[report.lack_of_fit.loser]
     components = [
         [report.models[code] for code in np.flatnonzero(fit.components == group).tolist()]
         for group in range(max(fit.components, default=-1) + 1)
@@ -556,12 +573,7 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
         "elo": {
             **asdict(ELO),
             "once": "in the order of the file",
-            "median_low_high": report.orders
-            and {
-                "kind": "seeded orders of all votes",
-                "share_of_orders": LEVEL,
-                "confidence_interval": False,
-            },
+            "median_low_high": orders,
         },
         "bradley_terry": {
             "prior": fit.prior,
@@ -577,20 +589,9 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
                 "clusters": report.bounds.clusters,
                 "whose": report.for_whom,
             },
-            "rank_low_high": None
-            if report.settings.method == "elo"
-            else {
-                "kind": "rank sets of all models at once",
-                "level": LEVEL,
-                "cluster": report.bounds.cluster,
-            },
+            "rank_low_high": rank_places,
             "estimand": "the pairs as they were played",
-            "lack_of_fit": misfit
-            and {
-                **misfit._asdict(),
-                "winner": report.models[misfit.winner],
-                "loser": report.models[misfit.loser],
-            },
+            "lack_of_fit": misfit,
         },
         "board": [
             {**asdict(row), "status": fit.statuses[place], "component": int(fit.components[place])}

@@ -142,7 +142,7 @@ class WinLossCounts(NamedTuple):
 
 
 def win_loss_counts(votes: Votes) -> WinLossCounts:
-    """Counts each model's battles: a vote is a battle of two models (Table 3's "matches")."""
+    """Counts each model's battles: a vote is a battle of two models ("matches" in VisIT-Bench's Table 3)."""
     won_a, won_b, tie, both_bad = outcome_counts(votes).astype(np.int64)
     beat = won_a + won_b.T
     tied = tie + both_bad
