@@ -357,9 +357,8 @@ class SideBySide:
             pace.count(least)
         else:
             for side_text in side_texts:
-                side_text.words_shown = max(
-                    side_text.words_shown, min(len(side_text.words), pace.allowed_words())
-                )
+                allowed = min(len(side_text.words), pace.allowed_words())
+                side_text.words_shown = max(side_text.words_shown, allowed)
         if any(side_text.is_complete for side_text in side_texts):
             pace.fix()
         if pace.rate is not None and all(side_text.is_ended for side_text in side_texts):

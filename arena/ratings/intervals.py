@@ -256,6 +256,7 @@ class _SpreadSums:
         size = terms.sum_by_model(terms.weight, m)
         self._size += size
         self._squares += terms.sum_by_model(terms.weight**2, m)
+        # Each cluster has one vote, so the largest of a model has 1, or 0 if the model has none here.
         self._largest = np.maximum(self._largest, np.minimum(size, 1))
         self._leaning += terms.sum_by_model((terms.lean != 0).astype(np.float64), m)
         for vote in np.flatnonzero(leverage > self._outweighing).tolist():

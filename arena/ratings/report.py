@@ -240,11 +240,11 @@ def rating_report(battles: Battles, settings: RatingSettings) -> RatingReport:
 
 
 def _usable_cluster(settings: RatingSettings, votes: Votes) -> Cluster:
-    """Returns the clusters for intervals: single votes if items are requested and the file has none."""
+    """Returns the requested clusters, with items in place of unknown pictures, and single votes of unknown items."""
     if settings.cluster == "picture" and votes.pictures is not None:
         return "picture"
-    of_items = ("picture", "item", "tuple")
-    if settings.cluster == "none" or (settings.cluster in of_items and votes.items is None):
+    needs_items = settings.cluster in ("picture", "item", "tuple")
+    if settings.cluster == "none" or (needs_items and votes.items is None):
         return "vote"
     return "item" if settings.cluster == "picture" else settings.cluster
 
