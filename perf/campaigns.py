@@ -32,7 +32,14 @@ from arena.ratings.assignment import (
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.intervals import NORMAL_QUANTILE, intervals
 from arena.ratings.planner import Plan, expected_strengths, half_widths, measured_correlations
-from arena.ratings.settled import ALPHA, LOOK_EVERY, Order, look, neighbouring_orders, recorded
+from arena.ratings.settled import (
+    ALPHA,
+    LOOK_EVERY,
+    Order,
+    add_settlements,
+    look,
+    neighbouring_orders,
+)
 from arena.ratings.votes import ELO, Floats, Votes
 from perf._simulations import Estimates, results
 from perf.coverage import Design, is_falsely_settled, votes_of
@@ -206,7 +213,7 @@ def looks(poll: Poll, run: int, aimed: bool = True) -> Iterator[CampaignLook]:
             return
         fit = bradley_terry(win_matrix(votes), start=None if fit is None else fit.strengths)
         board_look = look(fit, intervals(fit, votes, "item"), votes, poll.models)
-        record = recorded(board_look, record)
+        record = add_settlements(board_look, record)
         orders = neighbouring_orders(board_look, np.argsort(-fit.ratings).tolist(), record)
         yield CampaignLook(number, bool(board_look.settled.any()), orders)
         collection.gains = pair_gains(fit, orders) if aimed else None
@@ -356,7 +363,9 @@ def seconds(votes: int, models: int = 100, rounds: int = 9) -> Seconds:
         rating_intervals = intervals(fit, drawn_votes, "item")
         intervals_end = time.perf_counter()
         board_look = look(fit, rating_intervals, drawn_votes, models)
-        neighbouring_orders(board_look, np.argsort(-fit.ratings).tolist(), recorded(board_look, ()))
+        neighbouring_orders(
+            board_look, np.argsort(-fit.ratings).tolist(), add_settlements(board_look, ())
+        )
         times.append(
             (fit_end - start, intervals_end - fit_end, time.perf_counter() - intervals_end)
         )

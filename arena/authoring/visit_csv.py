@@ -100,7 +100,7 @@ def import_visit(
             raise CampaignError(
                 f"{path.name} can't become the project {name[:80]!r}: {error}"
             ) from None
-        project = campaigns.create(TASK, spec, note, ended="its items were imported finished")
+        project = campaigns.create(TASK, spec, note, end_reason="its items were imported finished")
     if project_of(project.spec).verifiers != 1:
         raise CampaignError(
             f"{name} needs three verifiers, but the table has one verdict per row. Choose another name."

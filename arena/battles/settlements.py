@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sqlalchemy import Column, Connection, ForeignKey, Integer, Table, Text, delete, select
 
 from arena.database import METADATA, Database, DatabaseError, Moment, now
-from arena.ratings.settled import Look, Settlement, recorded
+from arena.ratings.settled import Look, Settlement, add_settlements
 from arena.settings import CountSettings
 
 SETTLEMENT = Table(
@@ -113,7 +113,7 @@ def extend_record(
     new_models = [{"board": board, "model_id": code, "since": moment} for code in new_codes]
     earlier = record.settlements_among({code: place for place, code in enumerate(codes)})
     # The look's settlements come after the earlier ones.
-    new_settlements = recorded(latest, earlier)[len(earlier) :]
+    new_settlements = add_settlements(latest, earlier)[len(earlier) :]
     settlement_rows = [
         {
             "board": board,

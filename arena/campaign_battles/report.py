@@ -304,9 +304,9 @@ def _worker_qualities(
                 agreed=with_rest.agreed,
                 others=with_rest.others,
                 shared=int(shared[number]),
-                # In `says`, answer 1 is the first model.
-                says_first=float(fitted.says[number, 1, 1]) if is_fitted else None,
-                says_second=float(fitted.says[number, 0, 0]) if is_fitted else None,
+                # In `choice_chances`, answer 1 is the first model.
+                says_first=float(fitted.choice_chances[number, 1, 1]) if is_fitted else None,
+                says_second=float(fitted.choice_chances[number, 0, 0]) if is_fitted else None,
                 accuracy=float(fitted.accuracy[number]) if is_fitted else None,
             )
         )

@@ -101,7 +101,7 @@ def plan(
 def _sheet(costs: Sequence[planner.Cost]) -> Sheet:
     rows = [
         (
-            cost.each,
+            cost.per_tuple,
             cost.votes,
             cost.tuples,
             cost.workers,

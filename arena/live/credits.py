@@ -26,8 +26,8 @@ _REFUSALS: Mapping[int | None, str] = {
     404: UNSERVED,
     429: BUSY,
 }
-"""The words for a visitor by the status of a router's answer; they never name a model or a side."""
-OF_ROUTER = frozenset((404, 429))
+"""The messages for a visitor, by the status of a router's answer; they never name a model or a side."""
+ROUTER_FAULTS = frozenset((404, 429))
 """The statuses that may be the router's or a provider's fault; the operator sees them among the model's failures."""
 _TOKEN = re.compile(r"[!-~]{8,2000}")
 
@@ -40,7 +40,10 @@ class _Lent(NamedTuple):
 
 
 class Credits:
-    """Visitors' keys, or the operator's own if nobody can log in, since the operator is the visitor then."""
+    """The keys that pay for visitors' battles: each visitor's own, or the operator's key for all.
+
+    The operator's key pays where nobody can log in, since the operator is the only visitor there.
+    """
 
     def __init__(
         self,
@@ -65,14 +68,14 @@ class Credits:
         return lent.key if lent and lent.until > self._clock() else None
 
     def keep(self, voter: int, key: Secret, seconds: float) -> None:
-        """Keeps a visitor's key for this time; malformed keys are ignored."""
+        """Keeps a visitor's key for `seconds`, at most LONGEST_SECONDS; ignores a malformed key."""
         if _TOKEN.fullmatch(key.reveal()):
             self._lent[voter] = _Lent(key, self._clock() + min(seconds, LONGEST_SECONDS))
 
     def drop(self, voter: int, key: Secret | None = None) -> None:
         """Drops a visitor's key; with `key`, only if it is still this one."""
         lent = self._lent.get(voter)
-        if lent and key in (None, lent.key):
+        if lent and (key is None or key == lent.key):
             self._lent.pop(voter, None)
 
     @property
@@ -94,17 +97,17 @@ class Credits:
 
 @asynccontextmanager
 async def with_key(vlm: VLM, key: Secret | None) -> AsyncIterator[VLM]:
-    """Yields a model that uses a visitor's key, for one answer; the model itself if it takes none, or without a key."""
+    """Yields a copy of a model that pays with a visitor's key; the model itself if it takes no key or there is none."""
     if key is None or not vlm.card.visitor_key:
         yield vlm
         return
-    own = ApiVLM(replace(vlm.card, key=key))
+    keyed_vlm = ApiVLM(replace(vlm.card, key=key))
     try:
-        yield own
+        yield keyed_vlm
     finally:
-        await own.aclose()
+        await keyed_vlm.aclose()
 
 
 def refusal_of(vlm: VLM, error: ModelError) -> str | None:
-    """Returns the words for a visitor after a refused key; None for a failure of the model."""
+    """Returns the message for a visitor whose key was refused; None for a failure of the model."""
     return _REFUSALS.get(error.status) if vlm.card.visitor_key else None

@@ -57,7 +57,8 @@ def bank_votes() -> Select:
 
 def live_votes() -> Select:
     """Returns a SELECT of the ranked live votes in the same columns; the item is NULL for a person's own images."""
-    own, items = LIVE_SOURCES
+    own_images, bank_items = LIVE_SOURCES
+    is_own = BATTLE.c.item_id.is_(None)
     turns = select(func.count()).where(TURN.c.battle_id == BATTLE.c.id).correlate(BATTLE)
     query = select(
         *_COMMON_COLUMNS,
@@ -66,8 +67,8 @@ def live_votes() -> Select:
         ITEM.c.key,
         null().label("family"),
         turns.scalar_subquery().label("turns"),
-        case((BATTLE.c.item_id.is_(None), own.label), else_=items.label).label("source"),
-        case((BATTLE.c.item_id.is_(None), own.code), else_=items.code).label("source_id"),
+        case((is_own, own_images.label), else_=bank_items.label).label("source"),
+        case((is_own, own_images.code), else_=bank_items.code).label("source_id"),
         (BATTLE.c.images > 1).label("multi"),
     )
     joined = BATTLE.outerjoin(ITEM, ITEM.c.id == BATTLE.c.item_id)
@@ -76,10 +77,10 @@ def live_votes() -> Select:
 
 
 class AnswerMarks(NamedTuple):
-    """Facts about an answer in an export, which leaves out the answers' texts; None for a stored answer.
+    """Facts about a live answer in an export, which leaves out the answers' texts; all None for a stored answer.
 
-    The page shows these facts of a stored answer to every voter on its item, and before the vote. Beside a model's name
-    they would reveal which answer is the model's. A live answer is new in each battle.
+    The facts of a stored answer are shown to every voter before the vote, so an export of them beside the model's name
+    would reveal which answer is the model's. A live answer appears in one battle only.
     """
 
     words_thought: int | None = None

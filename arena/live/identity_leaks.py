@@ -32,8 +32,8 @@ _STEMS = (
     " hunyuan step1v step-1v bunny moondream florence 通义千问 文心一言 豆包 混元"
 ).split()
 """A part of each maker's and model's name. Few answers have one, and only these are searched with slow patterns."""
-_SORT = r"(?:large|small|multi-?modal|visual|vision(?:-language)?|language|generative|artificial intelligence|ai|chat)"
-_KIND = rf"(?:{_SORT}[ -]){{0,4}}(?:model|assistant|chat-?bot|ai|vlm|llm|mllm|system)"
+_TRAIT = r"(?:large|small|multi-?modal|visual|vision(?:-language)?|language|generative|artificial intelligence|ai|chat)"
+_SPEAKER = rf"(?:{_TRAIT}[ -]){{0,4}}(?:model|assistant|chat-?bot|ai|vlm|llm|mllm|system)"
 _MADE = r"(?:trained|made|created|developed|built|designed|fine-?tuned|powered|provided|released)"
 _SELF = r"I(?: am|['\u2019]m)"
 _TALKING = r"you(?: are|['\u2019]re) (?:talking|chatting|speaking) (?:to|with)"
@@ -47,17 +47,22 @@ _BETWEEN = rf"(?:(?:{_CALLED}|the|an?|just|actually|also|now)\s){{0,3}}"
 _NEAR = rf"[\s,:\"'\u201c\u2014*_`-]{{0,8}}{_BETWEEN}[\"'\u201c*_`]{{0,4}}"
 _BY = rf"\b{_MADE}\b[^.!?\n]{{0,30}}\b(?:by|at|from) (?:the )?(?:{_MAKERS})\b"
 _MAKER_PATTERNS = (
+    # I am a large language model trained by Google.
     rf"\b(?:{_SELF}|I was|I(?:['\u2019]ve| have) been)\b[^.!?\n]{{0,60}}{_BY}",
-    rf"\bas (?:an?|the) {_KIND}[\s,]+(?:(?:that|which|I) was )?{_BY}",
+    # As an AI model trained by OpenAI
+    rf"\bas (?:an?|the) {_SPEAKER}[\s,]+(?:(?:that|which|I) was )?{_BY}",
+    # my creators at Anthropic
     rf"\bmy (?:creators?|developers?|makers?)[\s,]+(?:(?:at|is|are|from) )?(?:{_MAKERS})\b",
+    # OpenAI created me
     rf"\b(?:{_MAKERS}) (?:has )?{_MADE} me\b",
+    # 我是由阿里云开发的
     rf"我[^。\n]{{0,20}}由(?:{_MAKERS})[^。\n]{{0,12}}(?:开发|训练|研发|推出|创建)",
 )
 """Patterns of a speaker that names its maker, whatever the names of the models here."""
 _PART = 1_000
-"""The characters of an answer in which one search looks for the start of a match, since `re` blocks all other work."""
+"""The characters in which one search looks for the start of a match. Long searches would block all other threads."""
 _SPAN = 400
-"""The characters after a part that its match may reach into, and the most of an answer that is only a name."""
+"""The characters by which a match may run over the end of its part; also the longest answer that is only a name."""
 _NOTHING = "(?!)"
 """A pattern that never matches."""
 
@@ -74,7 +79,8 @@ class _Patterns(NamedTuple):
 def names_itself(text: str, models: Sequence[str]) -> bool:
     """Returns whether an answer reveals its model; `models` are the names of the models here.
 
-    An answer that is only such a name counts too, unless the name is an ordinary word ("Otter") or a number.
+    An answer that is only such a name counts too, unless the name has only letters or none: it may then be an
+    ordinary word ("Otter") or a number.
     """
     line = " ".join(text.split())
     names = tuple(models)
@@ -86,7 +92,7 @@ def names_itself(text: str, models: Sequence[str]) -> bool:
     for start in range(0, len(line), _PART):
         end = start + _PART
         match = patterns.speaker.search(line, start, end + _SPAN)
-        if match and match.start() < end:  # a later one is whole in the next part only
+        if match and match.start() < end:  # the next search sees the whole of a later match
             return True
     return False
 
@@ -101,12 +107,17 @@ _CACHE: Cache[_Patterns] = Cache(8)
 
 def _patterns(models: tuple[str, ...]) -> _Patterns:
     names = "|".join([*(re.escape(name) for name in models if len(name) > 2), _MODELS])
-    telling_names = [name for name in models if not name.isalpha() and any(map(str.isalpha, name))]
-    bare_names = "|".join(map(re.escape, telling_names)) or _NOTHING
+    distinctive_names = [
+        name for name in models if not name.isalpha() and any(map(str.isalpha, name))
+    ]
+    bare_names = "|".join(map(re.escape, distinctive_names)) or _NOTHING
     patterns = (
         *_MAKER_PATTERNS,
+        # I am actually called "LLaVA"
         rf"{_I_AM}{_NEAR}(?:{names})(?![a-z0-9_])",
-        rf"\b(?:as|{_SELF}) (?:an?|the) (?:{_MAKERS}|{names})(?:['\u2019]s)?(?:[- ]{_MADE})?[ -]{_KIND}",
+        # as a Google-trained language model
+        rf"\b(?:as|{_SELF}) (?:an?|the) (?:{_MAKERS}|{names})(?:['\u2019]s)?(?:[- ]{_MADE})?[ -]{_SPEAKER}",
+        # As GPT-4, I
         rf"\bas (?:{names}), I\b",
     )
     any_pattern = "|".join(f"(?:{pattern})" for pattern in patterns)

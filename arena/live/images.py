@@ -209,14 +209,13 @@ class OwnImages:
                 raise OwnImageError(
                     "There are too many images here right now. Try again in an hour."
                 )
-            uploads_today = 0  # With this one, if the network is known.
             if network is not None:
-                uploads_today = self._days.count_one(connection, network, "images")
-            if uploads_today > MOST_OF_NETWORK:
-                raise LimitError(
-                    "Your network has added all its images for today. You can add more "
-                    "after midnight (UTC)."
-                )
+                uploads_today = self._days.count_one(connection, network, "images")  # with this one
+                if uploads_today > MOST_OF_NETWORK:
+                    raise LimitError(
+                        "Your network has added all its images for today. You can add more "
+                        "after midnight (UTC)."
+                    )
             connection.execute(OWN_IMAGE.insert().values(values))
         try:
             # Only after the row is stored, since a file without a row would stay for ever.
@@ -282,10 +281,7 @@ def _is_own(voter: int, token: str) -> ColumnElement[bool]:
 
 
 def _is_animation(data: bytes) -> bool:
-    """Returns whether a picture is an animation: a WebP or GIF of several frames, or an animated PNG.
-
-    A GIF's blocks are walked to its second frame (GIF89a, 15 to 26); not every frame has a graphic control.
-    """
+    """Returns whether a picture is an animation: a WebP or GIF of several frames, or an animated PNG."""
     if data[8:16] == b"WEBPVP8X":
         return bool(data[20] & _WEBP_ANIMATION)
     if data.startswith(b"\x89PNG"):
@@ -294,6 +290,10 @@ def _is_animation(data: bytes) -> bool:
 
 
 def _has_second_frame(gif: bytes) -> bool:
+    """Walks a GIF's blocks (GIF89a, sections 15 to 26) and returns whether there are two frames.
+
+    A search for graphic controls would miss frames, since not every frame has one.
+    """
     position = _GIF_HEADER_BYTES + _colour_table_bytes(gif[_GIF_HEADER_FLAGS])
     frames = 0
     # The blocks end with the trailer, or with a file that was cut off.
@@ -315,7 +315,7 @@ def _has_second_frame(gif: bytes) -> bool:
 
 
 def _colour_table_bytes(flags: int) -> int:
-    """Returns the length of a GIF's colour table, in bytes; the flags say if there is one, and of how many colours."""
+    """Returns the bytes of a GIF's colour table; its flags say whether there is one, and with how many colours."""
     has_table = flags & 0x80
     colours = 2 ** ((flags & 7) + 1)
     return 3 * colours if has_table else 0

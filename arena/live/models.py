@@ -33,8 +33,8 @@ class LiveModels:
     @property
     def usable(self) -> tuple[VLM, ...]:
         """The models that can answer now, some of them only with a visitor's key; reads the database."""
-        own = [vlm for vlm in self.vlms if not vlm.card.visitor_key]
-        ready = [vlm for vlm in own if self._state(vlm) == "ready"]
+        keyless = [vlm for vlm in self.vlms if not vlm.card.visitor_key]
+        ready = [vlm for vlm in keyless if self._state(vlm) == "ready"]
         retired = self._retired()
         return tuple(vlm for vlm in (*ready, *self.routed.usable) if vlm.card.name not in retired)
 
@@ -93,9 +93,9 @@ class LiveModels:
 def fitting_pairs(vlms_by_name: Mapping[str, VLM], do_visitors_pay: bool) -> list[tuple[str, str]]:
     """Returns the pairs of models, by name, to draw from; `do_visitors_pay`: whether battles use visitors' keys.
 
-    A key that is taken back, expired or refused ends each battle that needs it. So that such an end reveals nothing
-    about the two models, every battle that begins with a key needs it: at least one of its models uses it. If no model
-    of these uses a key, no battle needs one.
+    A battle ends when a key that it needs is taken back, expires or is refused. If only some battles needed the key,
+    that end would reveal something about their models. So at least one model of every pair uses the key, unless none of
+    all these models does.
     """
     pairs = list(combinations(vlms_by_name, 2))
     if not do_visitors_pay:
@@ -105,5 +105,5 @@ def fitting_pairs(vlms_by_name: Mapping[str, VLM], do_visitors_pay: bool) -> lis
 
 
 def can_replace(failed: VLM, other: VLM) -> bool:
-    """Returns whether `other` may take a failed model's place: one that uses the visitor's key needs another such."""
+    """Returns whether `other` may take a failed model's place: if that one uses the visitor's key, so must `other`."""
     return other.card.visitor_key or not failed.card.visitor_key

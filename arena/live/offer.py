@@ -10,15 +10,15 @@ from arena.types import VLM, ModelCard, Secret
 
 OfferState = Literal[
     "ready",
-    "login",
-    "own_login",
+    "login",  # the visitor has not lent a key yet
+    "own_login",  # the same for an operator who is the only visitor, and whose key comes from this machine
     "loading",
     "offline",
     "failed",
-    "unserved",
-    "one",
-    "none",
-    "unset",
+    "unserved",  # a router has too few models
+    "one",  # one model is ready, and no more will be
+    "none",  # no model is ready, and none will be
+    "unset",  # the operator has named no models
 ]
 
 
@@ -46,11 +46,6 @@ class Offer(NamedTuple):
     """The battles that a visitor can begin now."""
 
     state: OfferState
-    """"unset": the operator has named no models; "none", "one": no model or one is ready, and no more will be.
-
-    "login": the visitor has not lent a key yet; "own_login": the same of an operator who is the only visitor, and
-    whose key comes from this machine; "unserved": a router has too few models.
-    """
     progress: Progress | None = None
     """The progress of the downloads, while they are loading."""
     trouble: WeightsTrouble | None = None
@@ -87,7 +82,7 @@ def offer_of(
 
 
 def _battle_cost(vlms: Sequence[VLM]) -> Dollars | None:
-    """Returns a visitor's cost of the two most expensive models; None if no model needs a visitor's key."""
+    """Returns what the two most expensive models cost a visitor; None if no model needs a visitor's key."""
     cards = [vlm.card for vlm in vlms if vlm.card.visitor_key]
     if not cards:
         return None

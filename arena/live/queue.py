@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from arena.budget import Budget, BudgetError, reserved
 from arena.errors import VoterError
 from arena.inference.limits import most_cost
-from arena.live.credits import LOGIN_OVER, OF_ROUTER, refusal_of, with_key
+from arena.live.credits import LOGIN_OVER, ROUTER_FAULTS, refusal_of, with_key
 from arena.live.streaming import SideBySide
 from arena.types import VLM, Conversation, ModelError, Secret, Side, Usage, pass_over
 
@@ -17,7 +17,7 @@ MOST_WAITING = 200
 MOST_OF_NETWORK = 40
 """The most visitors of a network who are answered or wait, so that none takes the whole queue."""
 DISCONNECT_SECONDS = 5.0
-"""The grace period of answers without a page, since a reloaded page comes back, even on slow lines."""
+"""The time that answers run on without a page, so that a reloaded page finds them, even on a slow line."""
 KEEPALIVE_SECONDS = 15.0
 """The longest silence towards a page, so that no proxy takes the connection for dead."""
 OPENING_SECONDS = 10.0
@@ -101,20 +101,21 @@ class LiveBudget:
             if refusal is None:
                 raise
             self.closing_reason = self.closing_reason or refusal
-            if error.status in OF_ROUTER:
+            if error.status in ROUTER_FAULTS:
                 raise  # counted as the model's failure, which "unpaid" is not
             raise ModelError("unpaid", str(error)) from error
 
 
 class GenerationQueue:
-    """A limit of concurrent generation tasks; each network's first task waits before any network's second."""
+    """Limits concurrent generation tasks; in the queue, each network's first task comes before any second one."""
 
     def __init__(self, at_once: int, check: Callable[[], None] = lambda: None) -> None:
         """`check` is called before each question, and raises LiveError while none is allowed."""
         self._at_once = at_once
         self._check = check
         self._generations: list[GenerationTask] = []
-        """By their turns; none is put before a running one. One that waits for a model may be before a running one."""
+        """The tasks in the order of the queue. A new task never goes before a running one, but a task that waits for a
+        model can be overtaken: it is then before a running one."""
 
     @property
     def waiting(self) -> int:
@@ -143,8 +144,8 @@ class GenerationQueue:
     def ahead(self, generation: "GenerationTask") -> int:
         """Returns the number of tasks that must end before this one runs; 0 for one that runs or isn't in the queue.
 
-        It is the larger of two numbers: of tasks that must end before the limit has room, and of tasks before this one
-        that share a model which answers one at a time.
+        It is the larger of two numbers: the tasks that must end before the limit has room, and the tasks before this
+        one that share a model which answers one question at a time.
         """
         if generation.is_running or generation not in self._generations:
             return 0
@@ -161,7 +162,7 @@ class GenerationQueue:
 
     @asynccontextmanager
     async def turn(self, generation: "GenerationTask") -> AsyncIterator[None]:
-        """Holds a place; waits until it is among the first, or the task is stopped."""
+        """Holds a place in the queue, and enters when no task is ahead or this one was stopped."""
         generation.rank = (
             0 if generation.network is None else self._network_count(generation.network)
         )

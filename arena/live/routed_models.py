@@ -29,7 +29,7 @@ class RoutedModels:
     def __init__(
         self, vlms: Sequence[VLM], take_prices: Callable[[Mapping[str, Price]], None]
     ) -> None:
-        """`take_prices` gets the prices of usable models, by name, after each reading of the lists."""
+        """`take_prices` gets the prices of usable models, by name, each time that all lists have been read."""
         self._take_prices = take_prices
         self._cards = [vlm.card for vlm in vlms]
         self._lists = {card.address: RouterList(card.address) for card in self._cards}
@@ -47,7 +47,7 @@ class RoutedModels:
 
     @property
     def unreached_host(self) -> str:
-        """The host of a router whose last reading failed, or hasn't been yet; "" if there is none."""
+        """The host of a router whose list could not be read the last time, or not yet; "" if there is none."""
         addresses = [address for address, router in self._lists.items() if not router.is_fresh]
         return httpx2.URL(addresses[0]).host if addresses else ""
 
@@ -87,16 +87,16 @@ class RoutedModels:
     async def _keep_reading(self) -> None:
         while True:
             self._read_request.clear()
-            is_known = False
+            all_read = False
             try:
                 await self.read()
-                is_known = all(router.is_fresh for router in self._lists.values())
-                if is_known:
+                all_read = all(router.is_fresh for router in self._lists.values())
+                if all_read:
                     await asyncio.to_thread(self._take_prices, self._prices())
             except Exception:
                 log.exception("the lists of routers, or their prices, could not be taken")
             with suppress(TimeoutError):
-                async with asyncio.timeout(EVERY_SECONDS if is_known else SOON_SECONDS):
+                async with asyncio.timeout(EVERY_SECONDS if all_read else SOON_SECONDS):
                     await self._read_request.wait()
 
     def _prices(self) -> dict[str, Price]:

@@ -53,7 +53,9 @@ class LiveRequest(NamedTuple):
 
     instruction: str
     images: tuple[str, ...] = ()
+    """The tokens of the own images."""
     keep: bool = False
+    """Whether the own images may be kept."""
     network: str | None = None
 
 
@@ -129,7 +131,7 @@ class LiveSessions:
     def draw_item(self, voter: int, items: Sequence[Item]) -> Item | None:
         """Draws one of the items that two models can answer for a visitor; None if there is none.
 
-        While fewer models can answer at all, any item that one of them takes is drawn.
+        While fewer than two models can answer at all, an item needs only those.
         """
         vlms = self._models.usable_with(self._credits.key(voter))
         shuffled = self._coin.sample(items, len(items))
@@ -281,7 +283,7 @@ class LiveSessions:
         return battle
 
     def _begin_lock(self, voter: int) -> asyncio.Lock:
-        """Returns the lock from storing a visitor's question until its answers are in progress."""
+        """Returns the lock to hold from storing a visitor's question until its answers are in progress."""
         return self._begin_locks.setdefault(voter, asyncio.Lock())
 
     def _is_unanswered(self, battle: LiveBattle) -> bool:
@@ -303,8 +305,8 @@ class LiveSessions:
         if not pairs:
             raise LimitError("You've compared these models as often as one voter can. Thank you!")
         id_pairs = [sorted((ids[a], ids[b])) for a, b in pairs]
-        cast = [votes.get((low, high), 0) for low, high in id_pairs]
-        chances = pair_chances(cast).tolist()
+        votes_cast = [votes.get((low, high), 0) for low, high in id_pairs]
+        chances = pair_chances(votes_cast).tolist()
         (place,) = self._coin.choices(range(len(pairs)), chances)
         names = list(pairs[place])
         self._coin.shuffle(names)
@@ -315,12 +317,14 @@ class LiveSessions:
         """Returns the asker, and the payer if a model costs the operator anything. Raises NotLentError."""
         key = await asyncio.to_thread(self._credits.key, voter)
         usable = await asyncio.to_thread(self._models.usable_with, key)
-        costs = any(
-            cost(vlm.card.price, 1, 1)  # a price of nothing costs nothing
+        does_operator_pay = any(
+            cost(vlm.card.price, 1, 1)  # 0 for a model without a price or with a price of 0
             and not (vlm.card.visitor_key and self._credits.do_visitors_pay)
             for vlm in usable
         )
-        payer = await asyncio.to_thread(self._lending.to_voter, voter, network) if costs else None
+        payer = None
+        if does_operator_pay:
+            payer = await asyncio.to_thread(self._lending.to_voter, voter, network)
         return _Asker(voter, network, payer, key, usable)
 
     async def _answer(
@@ -340,15 +344,15 @@ class LiveSessions:
         shuffled = self._coin.sample(usable, len(usable))
         newest = battle.turns[-1].question
 
-        # These three are called during the answers, when `side_by_side`, which is made of them, is there.
+        # `substitute` and `ask` use `side_by_side`, which is made with them below: they are called only once it runs.
         def substitute(side: Side) -> VLM | None:
             if live_budget.closing_reason or battle.answered:
                 return None
             failed = side_by_side.side_texts[side].vlm
-            busy = {side_text.vlm.card.name for side_text in side_by_side.side_texts.values()}
-            busy |= {failure.model for failure in side_by_side.failures}
+            excluded = {side_text.vlm.card.name for side_text in side_by_side.side_texts.values()}
+            excluded |= {failure.model for failure in side_by_side.failures}
             turns = conversation((), newest, files)
-            return _first_substitute(shuffled, busy, failed, turns)
+            return _first_substitute(shuffled, excluded, failed, turns)
 
         async def finish(ended: SideBySide) -> None:
             try:
@@ -362,12 +366,13 @@ class LiveSessions:
 
         def ask(side: Side, vlm: VLM) -> AsyncGenerator[str, None]:
             turns = conversation(battle.history(side), newest, files)
-            return live_budget.stream_answer(vlm, turns, side_by_side.side_texts[side].note)
+            return live_budget.stream_answer(vlm, turns, side_by_side.side_texts[side].add_usage)
 
         shortest, longest = DELAY_SECONDS
         delay = self._coin.uniform(shortest, longest)
         side_by_side = SideBySide(vlms, ask, substitute, delay=delay)
-        earlier = self._generations.get(self._battle_of_voter.get(voter, 0))
+        earlier_battle = self._battle_of_voter.get(voter, 0)  # no battle has the id 0
+        earlier = self._generations.get(earlier_battle)
         one_at_a_time = {vlm.card.name for vlm in usable if KINDS[vlm.card.kind].batched}
         generation = GenerationTask(
             self._queue,
@@ -460,11 +465,11 @@ def conversation(history: Sequence[Exchange], question: str, files: Sequence[byt
 
 
 def _first_substitute(
-    vlms: Sequence[VLM], busy: Collection[str], failed: VLM, turns: Conversation
+    vlms: Sequence[VLM], excluded: Collection[str], failed: VLM, turns: Conversation
 ) -> VLM | None:
-    """Returns the first model that is not busy and can take the failed one's place."""
+    """Returns the first model, not excluded by name, that can take the failed one's place; None if there is none."""
     for vlm in vlms:
-        if vlm.card.name not in busy and can_replace(failed, vlm) and _can_take(vlm, turns):
+        if vlm.card.name not in excluded and can_replace(failed, vlm) and _can_take(vlm, turns):
             return vlm
     return None
 
@@ -478,7 +483,7 @@ def _can_take(vlm: VLM, turns: Conversation) -> bool:
 
 
 def _can_ask_about(item: Item, vlms: Sequence[VLM]) -> bool:
-    """Returns whether a battle takes an item's instruction, and two of these models, or the only one, all of it."""
+    """Returns whether an item suits a live battle, and two of these models can take it, or all if there are fewer."""
     try:
         text = checked_text(item.instruction)
     except LiveError:
@@ -494,7 +499,8 @@ def _pair_refusal(vlms: Sequence[VLM], turn: Turn) -> LiveError:
         return LiveError(
             "A battle takes two models, and they aren't here yet. Reload the page to see why."
         )
-    most = sorted(vlm.card.images for vlm in vlms)[-2]  # two models take so many
+    image_limits = sorted(vlm.card.images for vlm in vlms)
+    most = image_limits[-2]  # two models take this many
     if most < len(turn.images):
         return LiveError(
             "No two models here take {} images. Use at most {}.", len(turn.images), most

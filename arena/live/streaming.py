@@ -32,7 +32,7 @@ LEAST_PACE_WORDS = 5
 """LEAST_PACE_SECONDS, LEAST_PACE_WORDS: the least time and words for a pace measured from the first words. With less,
 it is measured from the question."""
 LEAST_WHOLE_PACE = 8.0
-"""Words a second; a pace measured from the question is taken as at least this, since one late short word is no pace."""
+"""Words a second, the least pace measured from the question: one late short word says nothing about the pace."""
 MOST_BLANK = 1_000
 """The consecutive invisible characters after which reading a side stops."""
 PART_CHARACTERS = 1_000
@@ -54,9 +54,11 @@ Ending = Literal["complete", "stopped", "void"]
 _DENSE = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
 )
-_WORD_END = re.compile(rf"(?<=[{_DENSE}])(?=[\s\S])|(?<=[^\s{_DENSE}])(?=[\s{_DENSE}])")
-"""The place after a dense character, or between the end of another word and a blank or dense character; more text must
-follow."""
+_WORD_END = re.compile(
+    rf"(?<=[{_DENSE}])(?=[\s\S])"  # after a dense character
+    rf"|(?<=[^\s{_DENSE}])(?=[\s{_DENSE}])"  # after another word, before a blank or a dense character
+)
+"""The end of a word, if more text follows."""
 
 log = logging.getLogger(__name__)
 
@@ -117,8 +119,8 @@ class SideText:
         self._thinking = ThinkingStream()
         self._blank_characters = 0
 
-    def note(self, usage: Usage) -> None:
-        """Adds the usage of an attempt."""
+    def add_usage(self, usage: Usage) -> None:
+        """Adds the tokens and the cost of an attempt; the last attempt says whether the answer was cut."""
         self.tokens = (self.tokens or 0) + usage.completion
         self.cost = (self.cost or 0) + usage.cost
         self.is_cut = usage.cut
@@ -355,9 +357,8 @@ class SideBySide:
             pace.count(least)
         else:
             for side_text in side_texts:
-                side_text.words_shown = max(
-                    side_text.words_shown, min(len(side_text.words), pace.allowed_words())
-                )
+                allowed = min(len(side_text.words), pace.allowed_words())
+                side_text.words_shown = max(side_text.words_shown, allowed)
         if any(side_text.is_complete for side_text in side_texts):
             pace.fix()
         if pace.rate is not None and all(side_text.is_ended for side_text in side_texts):

@@ -318,14 +318,17 @@ def _mirrored_alpha(weights: Floats, counts: Floats) -> Floats:
 
 
 def _ac1(weights: Floats, counts: Floats) -> Floats:
-    """Gwet's (2008) AC1 of each draw together with its mirror image; NaN without contests."""
+    """Gwet's (2008) AC1 of each draw; NaN without contests.
+
+    With a draw's mirror image, chance agreement is 1/2, so the formula needs no exchanged votes.
+    """
     first, second = counts.T
     votes = first + second
     contests = weights.sum(1)
     agreed = weights @ ((first * (first - 1) + second * (second - 1)) / (votes * (votes - 1)))
-    return (
-        2 * np.divide(agreed, contests, out=np.full(len(weights), np.nan), where=contests > 0) - 1
-    )
+    undefined = np.full(len(weights), np.nan)
+    observed = np.divide(agreed, contests, out=undefined, where=contests > 0)
+    return 2 * observed - 1
 
 
 def _hash(*parts: str) -> bytes:

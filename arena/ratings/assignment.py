@@ -1,10 +1,11 @@
 """Assignment: the next pair of models and the next item for a worker, by the design of a campaign.
 
 *Balanced* takes the least-served pair, then the item least served with it and overall (a random incomplete block
-design, with seats as blocks). *Settle* gives most votes to the pair whose next vote tells most about the least settled
-neighbours. The difference of these two strengths is d'strengths, with the variance d'Cd, where C is the covariance of
-the strengths. A vote on models i and j lowers this variance by p(1-p)(d'C(e_i-e_j))^2 to first order, where p is i's
-chance to win and e_i the unit vector of i (a greedy c-optimal design: Pukelsheim 2006). *Fixed* goes through a list.
+design, with seats as blocks). *Settle* gives most votes to the pair whose next vote says most about the least settled
+order of two neighbours. Their difference in strength has the variance d'Cd, where C is the covariance of the strengths
+and d is 1 for the model above and -1 for the one below. A vote on models i and j lowers this variance by
+p(1-p)(d'C(e_i-e_j))^2 to first order, where p is i's chance to win and e_i the unit vector of i (a greedy c-optimal
+design: Pukelsheim 2006). *Fixed* goes through a list.
 
 No item comes twice in a seat, and started tuples are finished first. Functions here are pure, except for the generator.
 """
@@ -105,11 +106,11 @@ def draw_started_first(
 def draw_balanced(
     served: Served, seat: Sequence[Assignment], size: int, coin: np.random.Generator
 ) -> Assignment | None:
-    """Returns the next tuple of a seat of `size` tuples, no model in more than ceil(2 size / models) + 1; None if there
-    is none.
+    """Returns the next tuple of a seat of `size` tuples; None if there is none.
 
-    These are a model's places in the seat. A pair is drawn only if enough of them stay free for the tuples after it: t
-    tuples take 2t places, of which one model can take at most t.
+    A tuple takes one place of each of its two models, and a model has ceil(2 size / models) + 1 places in a seat. A
+    pair is drawn only if enough places stay free for the tuples after it: t tuples take 2t places, of which one model
+    can take at most t.
     """
     tuples_after = size - len(seat) - 1
     if tuples_after < 0:
@@ -119,10 +120,11 @@ def draw_balanced(
     seat_models += [assignment.high for assignment in seat]
     most_places = ceil(2 * size / served.models) + 1
     places_taken = np.bincount(seat_models, minlength=served.models)
-    # A seat with a tuple from `draw_settling` may have a model in more.
+    # Tuples from `draw_settling` may have taken more places of a model than it has here.
     free_places = np.maximum(0, most_places - places_taken)
     usable_places = np.minimum(free_places, tuples_after)
-    # The drawn pair takes a place of both its models. A model with more than `tuples_after` still has as many to use.
+    # The drawn pair takes a place of each of its models. Those with more than `tuples_after` free places lose none that
+    # could be used.
     loses_usable = free_places <= tuples_after
     usable_after_pair = usable_places.sum() - loses_usable[low] - loses_usable[high]
     can_fill_seat = usable_after_pair >= 2 * tuples_after
@@ -137,8 +139,8 @@ def draw_balanced(
 
 
 def pair_gains(fit: Strengths, orders: Sequence[Order]) -> Floats | None:
-    """Returns what a vote on each pair takes from the variance of the least settled order (the formula is above), by
-    `pair_number`; None if all are settled.
+    """Returns by how much a vote on each pair lowers the variance of the least settled order, by `pair_number`; None if
+    all orders are settled. The formula is in the module's docstring.
     """
     unsettled = [order for order in orders if order.state != "settled"]
     if not unsettled:
@@ -154,10 +156,10 @@ def pair_gains(fit: Strengths, orders: Sequence[Order]) -> Floats | None:
 def draw_settling(
     served: Served, seat: Sequence[Assignment], gains: Floats | None, coin: np.random.Generator
 ) -> Assignment | None:
-    """Returns the next tuple of a seat, None if there is none: of the remaining pair with the largest gain, but in a
-    share UNIFORM_SHARE of draws of any remaining pair.
+    """Returns the next tuple of a seat; None if there is none.
 
-    `gains` are those of `pair_gains`; None: all pairs are equally likely.
+    Most draws take the remaining pair with the largest gain; a share UNIFORM_SHARE takes any remaining pair. `gains`
+    are those of `pair_gains`; None: all pairs are equally likely.
     """
     left = served.tuples_left(seat)
     pairs = np.flatnonzero(left.any(1))

@@ -239,7 +239,7 @@ class _Point(NamedTuple):
 
     chance: Floats
     """Win probability of each model against each other."""
-    of_phantom: Floats
+    against_phantom: Floats
     """Win probability against the prior's phantom."""
     slope: Floats
     """Wins minus expected wins."""
@@ -268,15 +268,16 @@ class _Likelihood:
 
     def evaluate(self, strengths: Floats) -> _Point:
         chance = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
-        of_phantom = 1 / (1 + np.exp(-strengths))
+        against_phantom = 1 / (1 + np.exp(-strengths))
         expected = (self._games * chance).sum(1)
-        slope = self.won - expected + self._prior * (1 - 2 * of_phantom)
-        return _Point(chance, of_phantom, slope)
+        slope = self.won - expected + self._prior * (1 - 2 * against_phantom)
+        return _Point(chance, against_phantom, slope)
 
     def information(self, point: _Point) -> Floats:
         """Returns the negative Hessian at a point, pinned so that it is invertible: models x models."""
         information = -self._games * point.chance * point.chance.T
-        diagonal = 2 * self._prior * point.of_phantom * (1 - point.of_phantom) - information.sum(1)
+        phantom_information = 2 * self._prior * point.against_phantom * (1 - point.against_phantom)
+        diagonal = phantom_information - information.sum(1)
         information[np.diag_indices_from(information)] += diagonal
         if self._prior == 0 and len(diagonal):
             # The likelihood leaves each component's mean open: pin it.
@@ -285,10 +286,10 @@ class _Likelihood:
 
 
 def _newton(likelihood: _Likelihood, start: Floats) -> _Fitted:
-    """Climbs to the maximum. A step over the maximum is halved until the slope behind it is less than before it.
+    """Climbs to the maximum. A step beyond it is halved until the slope at its end is smaller than at its start.
 
-    Ends when wins and expected wins differ only by rounding, or when the next step would be nothing: near the maximum,
-    the square of a step predicts the length of the next.
+    Ends when wins and expected wins differ only by rounding, when a step that doesn't help promises less than rounding
+    hides, or when the next step would be negligible: near the maximum, the square of a step predicts the next one.
     """
     rounding = 64 * np.finfo(np.float64).eps * max(1.0, likelihood.won.max(initial=0.0))
     strengths = start
@@ -303,11 +304,11 @@ def _newton(likelihood: _Likelihood, start: Floats) -> _Fitted:
         length = float(np.abs(move).max(initial=0.0))
         move *= LONGEST_STEP / max(length, LONGEST_STEP)
         promised_gain = point.slope @ move
-        slope_before = promised_gain  # that of the whole step; halved with it
+        slope_before = promised_gain  # that of the whole step, halved with the step
         for _ in range(MOST_HALVINGS):
             next_point = likelihood.evaluate(strengths + move)
-            slope_behind = next_point.slope @ move
-            if abs(slope_behind) < slope_before:
+            slope_after = next_point.slope @ move
+            if abs(slope_after) < slope_before:
                 break
             if promised_gain < ROUNDING_GAIN:
                 return _Fitted(strengths, point, steps)

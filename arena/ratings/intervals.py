@@ -25,9 +25,7 @@ LEAST_LEVERAGE = 0.01
 FIRST_ORDER_LOSS = 0.05
 """The share of a score lost to leverage, above which the score is corrected in full, not only to first order."""
 MOST_LEVERAGE = 0.99
-"""The share of a cluster's leverage that is corrected: with all of it, the score of one that decides alone would be
-divided by 0.
-"""
+"""The share of a cluster's leverage that is corrected; all of it would divide by 0 where a cluster decides alone."""
 OUTWEIGHING = 0.5
 """The leverage above which an item says more about some models than all other items together."""
 FEW_CLUSTERS = 5
@@ -134,7 +132,7 @@ class _Spread(NamedTuple):
     clusters: int
     """The number of clusters."""
     model_clusters: Floats
-    """The number of equal clusters, by model, that would show as well how far its clusters differ."""
+    """The number of equal clusters, by model, that would estimate the spread of its clusters equally well."""
     leaning_clusters: Floats
     """The number of clusters, by model, that lean to a side, and so can have surprises."""
 
@@ -258,6 +256,7 @@ class _SpreadSums:
         size = terms.sum_by_model(terms.weight, m)
         self._size += size
         self._squares += terms.sum_by_model(terms.weight**2, m)
+        # Each cluster has one vote, so the largest of a model has 1, or 0 if the model has none here.
         self._largest = np.maximum(self._largest, np.minimum(size, 1))
         self._leaning += terms.sum_by_model((terms.lean != 0).astype(np.float64), m)
         for vote in np.flatnonzero(leverage > self._outweighing).tolist():
@@ -390,17 +389,16 @@ def _by_voters(
 ) -> _ByVoters:
     """Returns the reach of intervals by clusters of items and by voter (Cameron, Gelbach and Miller 2011).
 
-    Voters add their spread beyond that of clusters of one voter's votes on one cluster of items: nothing if no voter
-    votes twice. Where a voter alone decides between models, the votes on a pair count as one, since others may decide
-    differently.
+    The voters' spread is added, less that of clusters of one voter's votes on one cluster of items, which the items'
+    spread has already: nothing is added if no voter votes twice. Where a voter alone decides between models, the votes
+    on a pair count as one, since others may decide differently.
     """
     voters_of = cluster_codes(votes, "voter")
     voters = _spread(fit, votes, voters_of, outweighing=MOST_LEVERAGE)
     shared_scores = _spread_scores(
         fit, votes, intersection_codes(cluster_codes(votes, cluster), voters_of)
     )
-    beyond_both = _variances(bread, voters.scores) - _variances(bread, shared_scores)
-    added = np.maximum(beyond_both, 0)
+    added = np.maximum(_variances(bread, voters.scores) - _variances(bread, shared_scores), 0)
     fewest_clusters = np.minimum(items.model_clusters, voters.model_clusters)
     quantile = student_quantile(fewest_clusters)
     alone = _variances(bread, voters.alone)

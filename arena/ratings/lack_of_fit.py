@@ -3,7 +3,8 @@
 Ratings describe the pairs as they were played: if models beat each other in a circle, more votes on one pair move them.
 The number here measures this: the root mean square, over votes, of the differences between a pair's win rate and the
 expected one, beyond chance. Chance is drawn (wild bootstrap of scores: Kline and Santos 2012): each cluster's surprises
-get a random sign, and the part that a fit would absorb is removed. Voters make chance larger if they count too.
+get a random sign, and the part that a fit would absorb is removed. With clusters of items, the differences that voters
+add make chance larger.
 """
 
 from collections.abc import Iterator
@@ -42,7 +43,7 @@ class LackOfFit(NamedTuple):
     p: float
     """The probability of differences this large if Bradley-Terry were true."""
     winner: int
-    """The code of the model, of the most surprising pair, that won more than expected."""
+    """The code of the model that won more than expected in the most surprising pair."""
     loser: int
     won: float
     """The winner's share of the pair's wins; a tie is half a win."""
@@ -72,8 +73,8 @@ def lack_of_fit(
 ) -> LackOfFit | None:
     """Compares the pairs of votes with a fit to them, clustered as intervals are.
 
-    Models that have only won or only lost are left out. None if no pair can differ, since no three models met in a
-    circle, or if there are too few clusters.
+    Models that are not `RATED` are left out. None if no pair can differ, since the pairs form no circle, or if there
+    are too few clusters.
     """
     surprises = _Surprises(fit, votes)
     codes = cluster_codes(votes, cluster)
@@ -90,17 +91,17 @@ def lack_of_fit(
         by_both = surprises.draw_chance(both, VOTER_ROUNDS, coin)
         added = by_voters.distances.mean() - by_both.distances.mean()
         inflation += max(0.0, float(added)) / max(float(by_chance.distances.mean()), ROUNDING)
-    distance = surprises.distance(surprises.of_pairs)
+    distance = surprises.distance(surprises.by_pair)
     chance_distances = inflation * by_chance.distances
     beyond = max(0.0, float(distance - chance_distances.mean())) / surprises.votes.sum()
     deviation = np.sqrt(inflation * by_chance.squares)
-    size = np.divide(
-        np.abs(surprises.of_pairs), deviation, where=deviation > 0, out=np.zeros_like(deviation)
+    standardized = np.divide(
+        np.abs(surprises.by_pair), deviation, where=deviation > 0, out=np.zeros_like(deviation)
     )
-    pair = int(size.argmax())
+    pair = int(standardized.argmax())
     low = int(surprises.low[pair])
     high = int(surprises.high[pair])
-    has_low_won_more = surprises.of_pairs[pair] > 0
+    has_low_won_more = surprises.by_pair[pair] > 0
     winner = low if has_low_won_more else high
     loser = high if has_low_won_more else low
     pair_votes = float(surprises.votes[pair])
@@ -110,7 +111,7 @@ def lack_of_fit(
         p=float((1 + (chance_distances >= distance - ROUNDING).sum()) / (1 + ROUNDS)),
         winner=winner,
         loser=loser,
-        won=expected + abs(float(surprises.of_pairs[pair])) / pair_votes,
+        won=expected + abs(float(surprises.by_pair[pair])) / pair_votes,
         expected=expected,
         votes=int(pair_votes),
     )
@@ -144,7 +145,7 @@ class _Surprises:
         self.low = pairs // m
         """The lower model of each pair."""
         self.high = pairs % m
-        self.of_pairs = code_sums(self._pair, self._surprise, len(pairs))
+        self.by_pair = code_sums(self._pair, self._surprise, len(pairs))
         """The surprise of each pair, in wins of its lower model."""
         self.votes = np.bincount(self._pair, minlength=len(pairs)).astype(np.float64)
         """The number of votes on each pair."""
@@ -156,17 +157,17 @@ class _Surprises:
         self.circles = len(pairs) - len(models) + groups
         """The number of independent circles in the graph of pairs."""
 
-    def distance(self, of_pairs: Floats) -> Floats:
+    def distance(self, by_pair: Floats) -> Floats:
         """Returns the sum over votes of the squared surprise of their pair's win rate.
 
-        Surprises are those of `of_pairs`, or pairs x rounds for a distance by round.
+        `by_pair` has a surprise for each pair, or is pairs x rounds for a distance by round.
         """
-        return of_pairs.T**2 @ (1 / self.votes)
+        return by_pair.T**2 @ (1 / self.votes)
 
     def draw_chance(self, codes: Codes, rounds: int, coin: np.random.Generator) -> _Chance:
         """Draws chance for the pairs; votes of a cluster, by `codes`, share their sign."""
         distances = []
-        squares = np.zeros(len(self.of_pairs))
+        squares = np.zeros(len(self.by_pair))
         for block in self._draw_blocks(codes[self.is_counted], rounds, coin):
             distances.append(self.distance(block))
             squares += (block**2).sum(1)
@@ -182,7 +183,7 @@ class _Surprises:
         if clusters > MOST_CLUSTERS:
             codes = coin.permutation(clusters)[codes] % MOST_CLUSTERS
             clusters = MOST_CLUSTERS
-        shape = (len(self.of_pairs), clusters)
+        shape = (len(self.by_pair), clusters)
         surprises = self._without_own_pull(codes, clusters)
         by_cluster = csr_array((surprises, (self._pair, codes)), shape=shape)
         rounds_a_block = max(1, MOST_NUMBERS // max(shape))
@@ -203,16 +204,16 @@ class _Surprises:
         information_a_vote = self._information[:, 0] / self.votes
         return self._surprise + information_a_vote[self._pair] * (pull[low] - pull[high])
 
-    def _beyond_fit(self, of_pairs: Floats) -> Floats:
+    def _beyond_fit(self, by_pair: Floats) -> Floats:
         """Returns surprises (pairs x rounds) without the part that a fit to them absorbs."""
         from scipy.sparse import csr_array
 
-        pairs = len(self.of_pairs)
+        pairs = len(self.by_pair)
         models = len(self._fit.strengths)
         # The incidence matrix, pairs x models: 1 for the lower model, -1 for the higher.
         signs = np.repeat([1.0, -1.0], pairs)
         rows = np.tile(np.arange(pairs), 2)
         columns = np.concatenate([self.low, self.high])
         incidence = csr_array((signs, (rows, columns)), shape=(pairs, models))
-        absorbed = self._fit.inverse @ (incidence.T @ of_pairs)
-        return of_pairs - self._information * (incidence @ absorbed)
+        absorbed = self._fit.inverse @ (incidence.T @ by_pair)
+        return by_pair - self._information * (incidence @ absorbed)

@@ -65,7 +65,7 @@ class _Sandwiches(NamedTuple):
     own: Floats
     """The sandwich of the votes' own covariance."""
     couples: Floats
-    """The sandwich of couples of votes that share a model."""
+    """The sandwich of couples of votes on different pairs that share a model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class Plan:
         return len(self.strengths) * (len(self.strengths) - 1) // 2
 
     @cached_property
-    def unit(self) -> _Sandwiches:
+    def unit_sandwiches(self) -> _Sandwiches:
         """The sandwiches around one vote on every pair.
 
         With D the pairs' incidence and W their deviations, the couples' covariance is D'W(DD' - 2)WD.
@@ -102,21 +102,21 @@ class Plan:
         chance = 1 / (1 + np.exp(self.strengths[None, :] - self.strengths[:, None]))
         deviation = np.sqrt(chance * chance.T)
         information = _laplacian(deviation**2)
-        root = _laplacian(deviation)
+        deviations = _laplacian(deviation)
         # The rows of a Laplacian sum to 0, so this is the Moore-Penrose inverse.
         shift = 1 / len(information)
         inverse: Floats = np.linalg.inv(information + shift).astype(np.float64, copy=False) - shift
-        # The mean over ordered couples of different pairs, times `pairs`: `covariance` multiplies both sandwiches by
-        # pairs / votes**2, and this one needs pairs**2 / votes**2.
-        couples = (root @ root - 2 * information) * self.pairs
+        # `covariance` multiplies both sandwiches by pairs / votes**2, and this one needs pairs**2 / votes**2.
+        couples = (deviations @ deviations - 2 * information) * self.pairs
+        # The mean over ordered couples of different pairs.
         couples /= max(1, self.pairs * (self.pairs - 1))
         return _Sandwiches(inverse, inverse @ couples @ inverse)
 
 
 class Cost(NamedTuple):
-    """The cost of a precision with `each` votes on a tuple."""
+    """The cost of a precision, with `per_tuple` votes on each tuple."""
 
-    each: int
+    per_tuple: int
     votes: int
     tuples: int
     workers: int
@@ -157,7 +157,7 @@ class _CoupleCorrelations(NamedTuple):
 
     same_pair: float | None
     shared_model: float | None
-    """Of two votes on different pairs that share a model."""
+    """For two votes on different pairs that share a model."""
 
 
 class _CoupleSums(NamedTuple):
@@ -176,10 +176,10 @@ def _couple_correlations(votes: Votes, residual: Floats, cluster: Codes) -> _Cou
     tuples, tuple_code = np.unique((cluster * models + low) * models + high, return_inverse=True)
 
     def couple_sums(on_a: Floats, on_b: Floats, on_low: Floats) -> _CoupleSums:
-        """Sums the products of the numbers of two votes.
+        """Sums the products of two votes' numbers over the couples.
 
-        A vote's number, such as its residual, has another sign for the other model. It is given for the models on side
-        a and on side b, and for the lower one, by which the votes on one pair are compared.
+        A vote has a number for each of its models, such as its residuals, which have opposite signs: `on_a` for side
+        a's model, `on_b` for side b's, and `on_low` for the lower one, by which votes on one pair are compared.
         """
         squares = float((on_low**2).sum())
         by_model = code_sums(cluster * models + votes.a, on_a, clusters * models)
@@ -200,18 +200,18 @@ def _couple_correlations(votes: Votes, residual: Floats, cluster: Codes) -> _Cou
     )
 
 
-def covariance(plan: Plan, votes: float, each: int) -> Floats:
-    """Returns the covariance of the strengths after this many votes, `each` on a tuple: models x models."""
+def covariance(plan: Plan, votes: float, per_tuple: int) -> Floats:
+    """Returns the covariance of the strengths after this many votes, `per_tuple` on a tuple: models x models."""
     rho = plan.correlations
     pairs = plan.pairs
-    # The correlations of ordered couples of votes, summed: of votes on one pair, and of votes on different pairs.
-    same_pair = votes * (1 + (each - 1) * rho.within_tuple)
+    # The summed correlations of ordered couples of votes: on one pair, and on different pairs that share a model.
+    same_pair = votes * (1 + (per_tuple - 1) * rho.within_tuple)
     shared_model = 0.0
 
     def add_clusters(clusters: float, tuples: float, correlation: float) -> None:
-        """Adds the couples of tuples in so many clusters of so many tuples to both sums.
+        """Adds the couples of tuples within clusters to both sums; `tuples` is the number of tuples in each cluster.
 
-        `correlation` is that of two tuples that share a model. The sandwich of couples is 0 for those that share none.
+        `correlation` is that of two tuples that share a model. Couples that share none add nothing to the sandwich.
         """
         nonlocal same_pair, shared_model
         couples_on_pair = pairs * _couples(tuples / pairs)
@@ -219,19 +219,19 @@ def covariance(plan: Plan, votes: float, each: int) -> Floats:
         same_pair += clusters * correlation * 2 * couples_on_pair
         shared_model += clusters * correlation * (_couples(tuples) - couples_on_pair)
 
-    # Two tuples of an item have each**2 couples of votes.
-    add_clusters(plan.items, votes / each / plan.items, rho.within_item * each**2)
+    # Two tuples of an item have per_tuple**2 couples of votes.
+    add_clusters(plan.items, votes / per_tuple / plan.items, rho.within_item * per_tuple**2)
     add_clusters(votes / plan.seat, plan.seat, rho.within_worker)
-    total = same_pair * plan.unit.own + shared_model * plan.unit.couples
+    total = same_pair * plan.unit_sandwiches.own + shared_model * plan.unit_sandwiches.couples
     return total * pairs / votes**2
 
 
-def half_widths(plan: Plan, votes: float, each: int) -> Floats:
+def half_widths(plan: Plan, votes: float, per_tuple: int) -> Floats:
     """Returns the half widths of the models' 95% intervals, in rating points."""
-    return NORMAL_QUANTILE * ELO.points * np.sqrt(covariance(plan, votes, each).diagonal())
+    return NORMAL_QUANTILE * ELO.points * np.sqrt(covariance(plan, votes, per_tuple).diagonal())
 
 
-def cost(plan: Plan, each: int) -> Cost:
+def cost(plan: Plan, per_tuple: int) -> Cost:
     """Returns the cost of the fewest votes that are enough, or of all that the items allow.
 
     More votes are never worse, so bisection finds the fewest.
@@ -242,24 +242,24 @@ def cost(plan: Plan, each: int) -> Cost:
     # Numbers of tuples: `few` are too few, `many` are enough if any are.
     few = 0
     many = plan.pairs * plan.items
-    is_enough = _is_enough(plan, many * each, each)
+    is_enough = _is_enough(plan, many * per_tuple, per_tuple)
     while is_enough and many - few > 1:
         middle = (few + many) // 2
-        if _is_enough(plan, middle * each, each):
+        if _is_enough(plan, middle * per_tuple, per_tuple):
             many = middle
         else:
             few = middle
-    votes = many * each
+    votes = many * per_tuple
     hours = votes * plan.seconds / 3600
     money = hours * plan.pay * (1 + plan.fee)
     return Cost(
-        each=each,
+        per_tuple=per_tuple,
         votes=votes,
         tuples=many,
         workers=ceil(votes / plan.seat),
         hours=hours,
         money=money,
-        half_width=float(half_widths(plan, votes, each).mean()),
+        half_width=float(half_widths(plan, votes, per_tuple).mean()),
         is_enough=is_enough,
     )
 
@@ -268,11 +268,11 @@ def comparison(costs: Sequence[Cost]) -> list[str]:
     """Returns sentences that compare the cost of one vote per tuple with each later cost, where it is cheaper."""
     lines = []
     for single, several in combinations(costs, 2):  # each cost with each later one
-        if single.each != 1 or not (single.is_enough and several.is_enough):
+        if single.per_tuple != 1 or not (single.is_enough and several.is_enough):
             continue
         share = single.votes / several.votes
         if share < 1:
-            number = _NUMBERS.get(several.each, several.each)
+            number = _NUMBERS.get(several.per_tuple, several.per_tuple)
             lines.append(f"One vote per tuple costs {_fraction(share)} of {number}.")
     return lines
 
@@ -283,13 +283,13 @@ def _fraction(share: float) -> str:
     return _FRACTIONS[nearest] if abs(nearest - share) < 0.05 * share else f"{share:.0%}"
 
 
-def _is_enough(plan: Plan, votes: int, each: int) -> bool:
-    """Returns whether so many votes, `each` on a tuple, reach the plan's goals."""
-    if plan.half_width is not None and half_widths(plan, votes, each).mean() > plan.half_width:
+def _is_enough(plan: Plan, votes: int, per_tuple: int) -> bool:
+    """Returns whether this many votes, `per_tuple` on a tuple, reach the plan's goals."""
+    if plan.half_width is not None and half_widths(plan, votes, per_tuple).mean() > plan.half_width:
         return False
     if plan.gap is None:
         return True
-    strength_covariance = covariance(plan, votes, each)
+    strength_covariance = covariance(plan, votes, per_tuple)
     variance = strength_covariance.diagonal()
     gap_variance = variance[:, None] + variance[None, :] - 2 * strength_covariance
     order = np.argsort(plan.strengths)

@@ -31,7 +31,9 @@ def rank_sets(fit: Strengths, intervals: Intervals, among: np.ndarray | None = N
 
     `among`: the mask of models that take part; the others have NaN too.
     """
-    takes_part = ~np.isnan(fit.ratings) & (True if among is None else among)
+    takes_part = ~np.isnan(fit.ratings)
+    if among is not None:
+        takes_part &= among
     rivals = fit.comparable & takes_part[:, None] & takes_part[None, :]
     # The number of models that a model is compared with, itself included.
     members = rivals.sum(1)

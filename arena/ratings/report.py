@@ -136,6 +136,7 @@ class RatingReport:
     def places(self) -> tuple[int, ...]:
         """Model codes in board order: by component, unplayed models last, then by rating, models without one last."""
         component = self.fit.components
+        # The last key sorts first.
         key = (-np.nan_to_num(self.rating), np.isnan(self.rating), component, component < 0)
         return tuple(np.lexsort(key).tolist())
 
@@ -239,11 +240,11 @@ def rating_report(battles: Battles, settings: RatingSettings) -> RatingReport:
 
 
 def _usable_cluster(settings: RatingSettings, votes: Votes) -> Cluster:
-    """Returns the clusters for intervals: single votes if items are requested and the file has none."""
+    """Returns the requested clusters, with items in place of unknown pictures, and single votes of unknown items."""
     if settings.cluster == "picture" and votes.pictures is not None:
         return "picture"
-    of_items = ("picture", "item", "tuple")
-    if settings.cluster == "none" or (settings.cluster in of_items and votes.items is None):
+    needs_items = settings.cluster in ("picture", "item", "tuple")
+    if settings.cluster == "none" or (needs_items and votes.items is None):
         return "vote"
     return "item" if settings.cluster == "picture" else settings.cluster
 
@@ -261,10 +262,8 @@ def _for_whom(bounds: Intervals, is_judged: bool) -> str:
 
 
 def repeated_votes(battles: Battles) -> dict[int, int]:
-    """Returns the votes that their voter gave again on the same conversation and models, by index, each with the index
-    of the last one.
-
-    Votes without a voter are never repeated.
+    """Returns the index of each vote that its voter cast again on the same conversation and models, with the index of
+    the last such vote. Votes without a voter are never repeated.
     """
     if set(battles.conversation) <= {None}:
         return {}
@@ -323,16 +322,15 @@ def _picture_names(battles: Battles) -> list[str | None]:
 def _group_codes(column: Sequence[str | None], join_unknown: bool = False) -> Codes | None:
     """Returns the codes of a column; None if all values are unknown.
 
-    Unknown values are each a group of its own, or one group if they are joined.
+    Each unknown value is a group of its own, or all of them are one group with `join_unknown`.
     """
     if set(column) <= {None}:
         return None
-    code: dict[str, int] = {}
-    codes = np.array(
-        [-1 if value is None else code.setdefault(value, len(code)) for value in column], np.int64
-    )
+    names = dict.fromkeys(value for value in column if value is not None)
+    code_of: dict[str | None, int] = {name: code for code, name in enumerate(names)}
+    codes = np.array([code_of.get(value, -1) for value in column], np.int64)
     unknown = codes < 0
-    codes[unknown] = len(code)
+    codes[unknown] = len(code_of)
     if not join_unknown:
         codes[unknown] += np.arange(unknown.sum())
     return codes
@@ -486,7 +484,7 @@ _NOTES = {
 
 
 def board_sheet(rows: Sequence[BoardRow], title: str = "Ratings") -> Sheet:
-    """Returns a board as a sheet, without the columns that were not requested."""
+    """Returns a board as a sheet, without the columns that were not requested; without rows, with the models' alone."""
     frame = pd.DataFrame(
         [asdict(row) for row in rows],
         columns=[field.name for field in fields(BoardRow)],
@@ -539,7 +537,25 @@ def bradley_terry_rows(rows: Iterable[BoardRow]) -> Iterator[RatingRow]:
 def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, Any]:
     """Returns the content of report.json: the file, all parameters, the fit, and the board at full precision."""
     fit = report.fit
-    misfit = report.lack_of_fit
+    orders = None
+    if report.orders:
+        orders = {
+            "kind": "seeded orders of all votes",
+            "share_of_orders": LEVEL,
+            "confidence_interval": False,
+        }
+    rank_places = None
+    if report.settings.method != "elo":
+        rank_places = {
+            "kind": "rank sets of all models at once",
+            "level": LEVEL,
+            "cluster": report.bounds.cluster,
+        }
+    misfit = None
+    if report.lack_of_fit:
+        misfit = report.lack_of_fit._asdict()
+        misfit["winner"] = report.models[report.lack_of_fit.winner]
+        misfit["loser"] = report.models[report.lack_of_fit.loser]
     components = [
         [report.models[code] for code in np.flatnonzero(fit.components == group).tolist()]
         for group in range(max(fit.components, default=-1) + 1)
@@ -557,12 +573,7 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
         "elo": {
             **asdict(ELO),
             "once": "in the order of the file",
-            "median_low_high": report.orders
-            and {
-                "kind": "seeded orders of all votes",
-                "share_of_orders": LEVEL,
-                "confidence_interval": False,
-            },
+            "median_low_high": orders,
         },
         "bradley_terry": {
             "prior": fit.prior,
@@ -578,20 +589,9 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
                 "clusters": report.bounds.clusters,
                 "whose": report.for_whom,
             },
-            "rank_low_high": None
-            if report.settings.method == "elo"
-            else {
-                "kind": "rank sets of all models at once",
-                "level": LEVEL,
-                "cluster": report.bounds.cluster,
-            },
+            "rank_low_high": rank_places,
             "estimand": "the pairs as they were played",
-            "lack_of_fit": misfit
-            and {
-                **misfit._asdict(),
-                "winner": report.models[misfit.winner],
-                "loser": report.models[misfit.loser],
-            },
+            "lack_of_fit": misfit,
         },
         "board": [
             {**asdict(row), "status": fit.statuses[place], "component": int(fit.components[place])}

@@ -149,7 +149,7 @@ def _has_enough_voters(votes: Votes) -> bool:
     )
 
 
-def recorded(latest: Look, record: Sequence[Settlement]) -> tuple[Settlement, ...]:
+def add_settlements(latest: Look, record: Sequence[Settlement]) -> tuple[Settlement, ...]:
     """Returns the record with the orders that this look settles for the first time; no order is ever removed."""
     known = {(settlement.above, settlement.below) for settlement in record}
     extended = list(record)

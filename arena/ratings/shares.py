@@ -135,8 +135,8 @@ def _likeness(parts: _Parts, size: Floats, hits: Floats) -> float:
     products -= part_hits * (1 - expected) ** 2 + (n - part_hits) * expected**2
     squares = code_sums(parts.cell, parts.size**2, len(size))
     variance = hits * (size - hits) / np.maximum(size * (size - 1), 1)
-    # What the other clusters' mean adds to a product, in variances, if their cases are all alike, beyond what it adds
-    # if they are independent.
+    # The other clusters' mean has an error, which adds to a product. Here, in variances: how much more it adds if the
+    # cases of a cluster are all alike than if they are independent.
     excess = ((squares[cell] - n**2) / other_cases - 1) / other_cases
     most = float((n * variance[cell] * (1 + excess)).sum())
     if most <= 0:
@@ -148,7 +148,7 @@ def _likeness(parts: _Parts, size: Floats, hits: Floats) -> float:
 def _freedom(parts: _Parts, size: Floats) -> float:
     """Returns the degrees of freedom with which all cells together estimate the likeness of a cluster's cases.
 
-    Each cell's degrees count by its cases (Satterthwaite 1946).
+    Each cell's degrees are weighted by its cases (Satterthwaite 1946).
     """
     squares = code_sums(parts.cell, parts.size**2, len(size))
     largest = np.zeros(len(size))

@@ -142,7 +142,7 @@ class WinLossCounts(NamedTuple):
 
 
 def win_loss_counts(votes: Votes) -> WinLossCounts:
-    """Counts each model's battles: a vote is a battle of two models (Table 3's "matches")."""
+    """Counts each model's battles: a vote is a battle of two models ("matches" in VisIT-Bench's Table 3)."""
     won_a, won_b, tie, both_bad = outcome_counts(votes).astype(np.int64)
     beat = won_a + won_b.T
     tied = tie + both_bad
@@ -187,11 +187,12 @@ def elo_by_name(
     R_a - R_b, its sign reversed; FastChat's code, which the paper ran, and the paper's own numbers are as here.
     """
     step = settings.k / settings.points
-    odds: defaultdict[Name, float] = defaultdict(float)  # log odds against a model at the start
+    # Against a model with the start rating.
+    log_odds: defaultdict[Name, float] = defaultdict(float)
     for model_a, model_b, score in zip(a, b, scores, strict=True):
-        odds_a = odds[model_a]
-        odds_b = odds[model_b]
-        gain = step * (score - 1.0 / (1.0 + exp(odds_b - odds_a)))
-        odds[model_a] = odds_a + gain
-        odds[model_b] = odds_b - gain
-    return {name: settings.start + settings.points * value for name, value in odds.items()}
+        log_odds_a = log_odds[model_a]
+        log_odds_b = log_odds[model_b]
+        gain = step * (score - 1.0 / (1.0 + exp(log_odds_b - log_odds_a)))
+        log_odds[model_a] = log_odds_a + gain
+        log_odds[model_b] = log_odds_b - gain
+    return {name: settings.start + settings.points * value for name, value in log_odds.items()}

@@ -14,6 +14,9 @@ from arena.seats.tables import CAMPAIGN, CAMPAIGN_END
 
 Note = Callable[[Connection], object]
 """Stores more in the transaction of a change, such as its operator."""
+_SELECT = select(CAMPAIGN, CAMPAIGN_END.c.ended_at, CAMPAIGN_END.c.reason).select_from(
+    CAMPAIGN.outerjoin(CAMPAIGN_END, CAMPAIGN_END.c.campaign_id == CAMPAIGN.c.id)
+)
 
 
 @dataclass(frozen=True)
@@ -36,17 +39,17 @@ class Campaign:
 
 
 class CampaignStore:
-    """The campaigns of one database whose task is in `kinds`, which maps tasks to the types of their specs."""
+    """The campaigns of one database with a task in `spec_types`, which has the type of each task's specs."""
 
-    def __init__(self, database: Database, kinds: Mapping[str, type[CampaignSpec]]) -> None:
+    def __init__(self, database: Database, spec_types: Mapping[str, type[CampaignSpec]]) -> None:
         self._database = database
-        self._kinds = kinds
-        self._select = _SELECT.where(CAMPAIGN.c.task.in_(kinds))
+        self._spec_types = spec_types
+        self._select = _SELECT.where(CAMPAIGN.c.task.in_(spec_types))
 
     def create(
-        self, task: str, spec: CampaignSpec, note: Note | None = None, ended: str = ""
+        self, task: str, spec: CampaignSpec, note: Note | None = None, end_reason: str = ""
     ) -> Campaign:
-        """Makes a campaign, with a key of its own. `ended`: the reason if it ends at once.
+        """Makes a campaign, with a key of its own. `end_reason`: the reason, if it ends at once.
 
         Raises CampaignError if the name is taken.
         """
@@ -67,8 +70,8 @@ class CampaignStore:
                 raise CampaignError(
                     f"There's already a campaign named {spec.name!r}. Choose another name."
                 )
-            if ended:
-                self._end(connection, campaign_id, ended)
+            if end_reason:
+                self._end(connection, campaign_id, end_reason)
             if note:
                 note(connection)
         return self.get(spec.name)
@@ -110,7 +113,7 @@ class CampaignStore:
         return connection.scalar(insert.returning(CAMPAIGN_END.c.campaign_id)) is not None
 
     def _campaign(self, row: Row) -> Campaign:
-        spec = stored_spec(self._kinds[row.task], row.spec)
+        spec = stored_spec(self._spec_types[row.task], row.spec)
         return Campaign(
             id=row.id,
             task=row.task,
@@ -120,8 +123,3 @@ class CampaignStore:
             ended_at=row.ended_at,
             why_ended=row.reason or "",
         )
-
-
-_SELECT = select(CAMPAIGN, CAMPAIGN_END.c.ended_at, CAMPAIGN_END.c.reason).select_from(
-    CAMPAIGN.outerjoin(CAMPAIGN_END, CAMPAIGN_END.c.campaign_id == CAMPAIGN.c.id)
-)

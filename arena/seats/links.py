@@ -1,9 +1,10 @@
-"""Links: the way of a worker to a campaign.
+"""Links: each opens a campaign for its worker.
 
 We sign our parts: the campaign, its workload and the link's expiry, and in a plain link the worker. A platform fills in
 the ids of its worker and of the sitting, so an unknown worker gets in, but isn't paid until the platform's own list has
-the worker. Prolific: its `external_study_url`. MTurk: an ExternalQuestion, whose page is in a frame and is shown before
-the work is accepted, without a worker's id. With a login here, the account is the worker.
+the worker. On Prolific, the link is a study's `external_study_url`. On MTurk, it is an ExternalQuestion: it opens in a
+frame, and also as a preview without a worker's id, before the work is accepted. With a login here, the account is the
+worker.
 """
 
 import hashlib
@@ -51,9 +52,10 @@ class Arrival(NamedTuple):
 
 
 def account_arrival(subject: str, name: str) -> Arrival:
-    """Returns a logged-in person by the hash of the account's number, which survives a wiped disk, and the user name.
+    """Returns a logged-in person; `subject` is the hash of the account's number, `name` the user name.
 
-    ACCOUNT ends with a blank, which no platform's id has, and no plain name begins with ACCOUNT.
+    The person is ACCOUNT and the hash, which survives a wiped disk. No other worker can have such a name: ACCOUNT ends
+    with a blank, which no platform's id has, and no plain name begins with ACCOUNT.
     """
     return Arrival(f"{ACCOUNT}{subject[:32]}", session=name)
 

@@ -196,8 +196,8 @@ def test_both_begin_together_after_a_delay_however_soon_their_words_are_there():
 
 def test_a_lost_attempt_is_in_the_cost_of_its_side():
     side_text = SideText(ScriptedVLM("one"))
-    side_text.note(Usage(10, 0, 20))
-    side_text.note(Usage(10, 13, 124, cut=True))
+    side_text.add_usage(Usage(10, 0, 20))
+    side_text.add_usage(Usage(10, 13, 124, cut=True))
     assert (side_text.tokens, side_text.cost, side_text.is_cut) == (13, 144, True)
 
 

@@ -29,7 +29,7 @@ def answers(tasks: int, workers: int, each: int, seed: int) -> tuple[np.ndarray,
 
 def test_the_confusions_are_those_of_crowd_kit():
     found = dawid_skene(*answers(60, 8, 5, seed=22)[0].T)
-    assert found.says.reshape(8, 4) == pytest.approx(np.array(CROWD_KIT), abs=2e-6)
+    assert found.choice_chances.reshape(8, 4) == pytest.approx(np.array(CROWD_KIT), abs=2e-6)
     assert found.better[:, 1].mean() == pytest.approx(0.329594, abs=2e-6)
 
 
@@ -41,11 +41,11 @@ def test_the_accuracies_are_those_of_the_workers():
 def test_a_worker_who_says_one_thing_is_told_from_one_who_errs():
     rows, _ = answers(500, 8, 6, seed=2)
     rows[rows[:, 0] == 7, 2] = 1
-    says = dawid_skene(*rows.T).says[7]
-    assert says[1] == pytest.approx([1, 1]), "whatever is better"
+    chances = dawid_skene(*rows.T).choice_chances[7]
+    assert chances[1] == pytest.approx([1, 1]), "whatever is better"
 
 
 def test_nothing_is_made_of_nothing():
     empty = np.zeros(0, np.int64)
     found = dawid_skene(empty, empty, empty)
-    assert found.says.shape == (0, 2, 2) and found.better.shape == (0, 2)
+    assert found.choice_chances.shape == (0, 2, 2) and found.better.shape == (0, 2)

@@ -10,11 +10,11 @@ from arena.ratings.intervals import intervals
 from arena.ratings.settled import (
     ALPHA,
     Settlement,
+    add_settlements,
     boundary,
     look,
     neighbouring_orders,
     orders,
-    recorded,
 )
 from arena.ratings.votes import ELO, Outcome, Votes, VotesError
 from perf.campaigns import (
@@ -134,13 +134,14 @@ def test_settled_means_settled_then_and_a_contradiction_is_shown():
     before, faded, after = (
         on_items(*["aab"] * 20, *more) for more in ([], ["abb"] * 15, ["abb"] * 90)
     )
-    record = recorded(seen(before), ())
-    assert record == (Settlement(0, 1, 60),) == recorded(replace(seen(before), votes=99), record)
+    record = add_settlements(seen(before), ())
+    assert record == (Settlement(0, 1, 60),)
+    assert record == add_settlements(replace(seen(before), votes=99), record)
     assert not seen(faded).settled.any()
-    record = recorded(seen(faded), record)
+    record = add_settlements(seen(faded), record)
     (order,) = neighbouring_orders(seen(faded), (0, 1), record)
     assert (order.state, order.settled_at) == ("settled", 60) and 0 < order.progress < 1
-    record = recorded(seen(after), record)
+    record = add_settlements(seen(after), record)
     assert record == (Settlement(0, 1, 60), Settlement(1, 0, 330))
     (order,) = neighbouring_orders(seen(after), (1, 0), record)
     assert (order.above, order.state, order.settled_at) == (1, "contradicted", 60)
@@ -154,7 +155,7 @@ def test_the_orders_of_a_board_follow_its_standings():
     votes = votes_of(Design("", 6, 200, 6_000, quality=0.0), np.random.default_rng(2))
     told, fit = seen(votes), bradley_terry(win_matrix(votes))
     standings = np.argsort(-fit.ratings).tolist()
-    record = recorded(told, ())
+    record = add_settlements(told, ())
     found = neighbouring_orders(told, standings, record)
     assert [(order.above, order.below) for order in found] == list(
         zip(standings, standings[1:], strict=False)
