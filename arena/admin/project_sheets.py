@@ -91,7 +91,7 @@ YIELD_WORDS: Mapping[Metric, str] = {
 
 
 def project_sheets(project: ProjectStanding, most_persons: int | None = None) -> Iterator[Sheet]:
-    """Yields four tables: items by kind, first checks (of questions: quality), time, and people.
+    """Yields four tables: items by kind, first checks (for multiple choice: quality), time, and people.
 
     `most_persons`: the most people, the latest ones; None: all.
     """
@@ -172,7 +172,7 @@ def _yield_row(row: YieldRow) -> list[str]:
 
 
 def _share_text(share: Share) -> str:
-    """Returns a share with its interval and its number; a dash if there is none."""
+    """Returns a share with its interval and the number of cases; a dash without cases."""
     if share.value is None:
         return "–"
     return f"{share.value:.1%} ({spanned(share.low, share.high, '.0%')}) of {share.n:,}"

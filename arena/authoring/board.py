@@ -105,8 +105,9 @@ class PersonRow(NamedTuple):
     answers: int
     verdicts: int
     passed: int
+    """The steps that the person left to others."""
     accepted: Share
-    """The share of its decided texts that became part of accepted items."""
+    """The share of the person's decided texts that became part of accepted items."""
     agreed: int
     others: int
     """agreed, others: verdicts of other people on the same answers: those that agree, and all."""

@@ -154,7 +154,7 @@ class Writing:
         """Returns the pictures that a seat has brought for the instruction that it writes."""
         return self.store.brought_pictures(seat, self._step_at(seat, token, "instruction").draft.id)
 
-    def instruction(
+    def check_instruction(
         self,
         seat: Seat,
         token: str,
@@ -217,7 +217,7 @@ class Writing:
     ) -> list[str]:
         """Returns warnings of items with similar pictures or a similar text, which `noun` names."""
         hashes = [picture.hash for picture in pictures]
-        drafts_by_picture = similar_pictures(hashes, self.store.picture_hashes(draft.id))
+        drafts_by_picture = similar_pictures(hashes, self.store.other_picture_hashes(draft.id))
         warnings = [
             f"Picture {number} looks like one in item {drafts[0]}."
             for number, drafts in drafts_by_picture.items()
@@ -232,7 +232,7 @@ class Writing:
         return warnings
 
     def write(self, seat: Seat, token: str, instruction: Instruction) -> None:
-        """Stores the result of `instruction`, even with warnings. Raises DraftError."""
+        """Stores the result of `check_instruction`, even with warnings. Raises DraftError."""
         self.store.give(seat, token, instruction)
 
     # Caption, answer, verification
@@ -330,9 +330,8 @@ def _judgement(value: str) -> Judged | None:
 def _question_verdict(state: DraftState, value: str, note: str) -> Verification:
     """Returns the verdict on a question of a person who doesn't know the right letter. Raises DraftError."""
     assert state.instruction
-    letters = [
-        *LETTERS[: len(state.instruction.options)]
-    ]  # "" and "AB" are in a text, not in a list.
+    # A list, since "" and "AB" are in the text "ABC" too.
+    letters = list(LETTERS[: len(state.instruction.options)])
     if value in letters:
         is_right = value == state.instruction.answer
         return Verification(said="correct" if is_right else "answer", note=note, chosen=value)

@@ -265,9 +265,9 @@ def draw(
     coin: random.Random,
     closed: frozenset[Pair] = frozenset(),
 ) -> Draw | None:
-    """Draws one of the pairs, none of `closed`, that have items left for this voter, then an item, then the sides.
+    """Draws a pair of models with items left for this voter, then an item, then the sides; None if no pair is left.
 
-    `votes` are those of each pair, `taken` the voter's battles. None if no pair is left.
+    `votes`: the number of votes by pair; `taken`: the voter's battles; `closed`: pairs that must not be drawn.
     """
     items_left = grid.shared_items.copy()
     place = grid.place

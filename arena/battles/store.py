@@ -212,9 +212,9 @@ class BattleStore(ChoiceStore[Battle]):
             return self._cast(connection, VoteRequest(voter, token, choice, terms))
 
     def vote_if(self, is_kept: Callable[[], bool], seat: int, vote_request: VoteRequest) -> bool:
-        """Stores a choice as `vote` does if the battle still is its seat's (`is_kept`), and returns whether it is.
+        """Stores a choice as `vote` does, if `is_kept` returns that the battle is still the seat's; returns the same.
 
-        No seat of the campaign is served meanwhile.
+        `is_kept` is called while the campaign's seats are locked, so none of them can be given this battle meanwhile.
         """
         with self._database.write() as connection:
             self._lock(connection, vote_request.voter, seat)
