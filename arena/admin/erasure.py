@@ -40,7 +40,7 @@ from arena.server.change_log import VOTER_KEY
 from arena.storage import delete_uploads
 
 DROPPED = (VOTER_KEY.c.voter_id, LOGIN.c.voter_id, HELD.c.voter_id, DRAFT_CLAIM.c.voter_id)
-"""Columns with a voter in rows that lead to a person, or are useless for others; these rows are deleted."""
+"""Columns with a voter's id. Their rows lead to a person, or are of no use to another voter, so they are deleted."""
 HANDED_OVER = (
     SEAT.c.voter_id,
     BATTLE.c.voter_id,
@@ -52,7 +52,7 @@ HANDED_OVER = (
     VOTER_FLAG.c.voter_id,
     DRAFT_EVENT.c.voter_id,
 )
-"""Columns with a voter in rows that stay: votes, what boards need to count them, and drafts of items."""
+"""Columns with a voter's id in rows that stay: votes, what boards need to count them, and drafts of items."""
 OWNED = tuple(
     table(name, column("owner")) for name in ("job", "submission", "mark", "secret_report")
 )

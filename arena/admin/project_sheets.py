@@ -126,7 +126,7 @@ def _quality_row(row: QuestionQuality) -> tuple[object, ...]:
     return (
         row.family or "All",
         row.accepted,
-        _share_text(row.same),
+        _share_text(row.same_as_key),
         _share_text(row.without_picture),
         None if row.chance is None else f"{row.chance:.1%}",
         None if row.spread is None else f"{row.spread:.1f}",
@@ -150,7 +150,7 @@ def _person_row(row: PersonRow, acts: Sequence[EventKind]) -> tuple[object, ...]
     return (
         row.person,
         *(numbers[act] for act in acts),
-        row.passed,
+        row.skipped,
         _share_text(row.accepted),
         f"{row.agreed} of {row.others}" if row.others else None,
         f"{row.minutes:,.0f}",

@@ -50,7 +50,7 @@ class Draft:
 
 
 class Claim(NamedTuple):
-    """A person's hold on a draft at one of its steps."""
+    """The hold of a person or a model on a draft at one of its steps."""
 
     token: str
     draft: int
@@ -69,7 +69,7 @@ class FinishedDraft(NamedTuple):
     """An item of a file, as the actions on a draft."""
 
     origin: str
-    """Its key, by which it comes in once."""
+    """The item's key; the same key is not added to a project again."""
     family: str
     values: tuple[AnyValue, ...]
 

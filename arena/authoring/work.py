@@ -101,12 +101,12 @@ class Writing:
         family = project_of_seat(seat).by_name.get(name) or FamilySpec(name=name)
         return OpenStep(held.claim, held.draft, family)
 
-    def _step_at(self, seat: Seat, token: str, kind: Step) -> OpenStep:
-        """Returns the step that a seat holds if it is of this kind. Raises DraftError."""
-        step = self.step(seat, token)
-        if step.claim.step != kind:
+    def _step_at(self, seat: Seat, token: str, expected: Step) -> OpenStep:
+        """Returns the step that a seat holds, which must be the expected one. Raises DraftError."""
+        held = self.step(seat, token)
+        if held.claim.step != expected:
             raise DraftError("This item has moved to another step. Open the page again.")
-        return step
+        return held
 
     # Instruction
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arena.battles.quotas import LIMITS, LimitError
-from arena.battles.store import BattleStore, Draw, DrawKind, Held, ItemPair
+from arena.battles.store import BattleStore, Draw, DrawKind, DrawWithToken, ItemPair
 from arena.battles.vote_table import VoteTable
 from arena.items.store import Bank, ItemBank
 from arena.settings import DemoBank, VoteLimits
@@ -113,7 +113,7 @@ class PairSampler:
         )
         return battle or self._reason_for_none(items, wanted)
 
-    def hold(self, voter: int, request: BattleRequest) -> Held | None:
+    def hold(self, voter: int, request: BattleRequest) -> DrawWithToken | None:
         """Draws the battle after this one, to be sent ahead of its time; see `BattleStore.hold`. Raises LimitError.
 
         A held battle stays for any later request; otherwise a voter could choose a pair by asking often enough.

@@ -267,7 +267,12 @@ def test_half_of_each_family_is_checked_and_the_sheet_says_what_was_found(databa
     assert {one.id for one in left} == {one.id for one in drafts[2:]}
     *_, total = quality_rows(project.drafts, project.campaign.spec)
     assert (total.family, total.accepted, total.wanted, total.checked) == ("", 4, len(drafts), 2)
-    assert (total.same.hits, total.same.n, total.good.hits, total.good.n) == (5, 6, 1, 2)
+    assert (total.same_as_key.hits, total.same_as_key.n, total.good.hits, total.good.n) == (
+        5,
+        6,
+        1,
+        2,
+    )
     assert (total.spread, total.chance) == (0.0, None)
 
 
