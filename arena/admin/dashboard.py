@@ -74,10 +74,11 @@ class Dashboard:
     flagged: tuple[FlaggedVoter, ...]
     """The latest flagged voters on the official board."""
     all_flagged: int
+    """The number of all flagged voters."""
     campaigns: tuple[CampaignStanding, ...]
     projects: tuple[ProjectStanding, ...]
     links: Mapping[str, str]
-    """The path and query of the link of each campaign and project that has a common link."""
+    """The path and query of each common link, by the name of its campaign or project."""
     disk_bytes: int
     """The size of the data folder's disk, as this server sees it."""
     free_bytes: int
@@ -127,7 +128,7 @@ class DashboardService:
         live_models = len(self.live_models.usable)
         with self.database.read() as connection:
             official = official_board(connection, counted)
-            # Without values, the settings count everyone.
+            # The default settings count everyone.
             official_settings = counted if official == "counted" else CountSettings()
             flags = raised_flags(connection, official_settings)
             return Dashboard(
@@ -160,7 +161,7 @@ class DashboardService:
 
 
 def _days(connection: Connection, present: datetime) -> dict[date, int]:
-    """Returns the number of choices by day. Days are counted from 1970 (UTC) up to the last line."""
+    """Returns the number of choices by day (UTC). Until the last line, a day is its number since 1970."""
     today = (present - EPOCH) // _DAY
     voted_at = type_coerce(BATTLE.c.voted_at, BigInteger)  # microseconds since 1970
     first_vote = connection.scalar(select(func.min(voted_at)).where(HAS_CHOICE))

@@ -1,7 +1,8 @@
 """Erasure: deletes a voter's data on request. The votes stay, but no longer lead to a person.
 
-A visitor is identified by a code that only their own page shows. Their rows pass to new voters without a cookie or an
-account, and their own voter loses both, so that every server takes a returning cookie for a newcomer.
+A visitor is identified by a code that only their own page shows. Each of their voters (one for each seat, for example)
+is replaced by a new voter without a cookie or an account, which gets the rows that stay. The old voter loses its cookie
+and account too, so every server takes a returning cookie for a newcomer.
 """
 
 import re
@@ -39,7 +40,7 @@ from arena.server.change_log import VOTER_KEY
 from arena.storage import delete_uploads
 
 DROPPED = (VOTER_KEY.c.voter_id, LOGIN.c.voter_id, HELD.c.voter_id, DRAFT_CLAIM.c.voter_id)
-"""Columns with a voter in rows that lead to a person, or are useless for others; these rows are deleted."""
+"""Columns with a voter's id. Their rows lead to a person, or are of no use to another voter, so they are deleted."""
 HANDED_OVER = (
     SEAT.c.voter_id,
     BATTLE.c.voter_id,
@@ -51,19 +52,19 @@ HANDED_OVER = (
     VOTER_FLAG.c.voter_id,
     DRAFT_EVENT.c.voter_id,
 )
-"""Columns with a voter in rows that stay: votes, what boards need to count them, and drafts of items."""
+"""Columns with a voter's id in rows that stay: votes, what boards need to count them, and drafts of items."""
 OWNED = tuple(
     table(name, column("owner")) for name in ("job", "submission", "mark", "secret_report")
 )
 """Tables of `scoring`, which is not imported here. Their rows stay. The owner is a cookie's hash."""
 JOB = table("job", column("owner"), column("asker"), column("published"), column("slug"))
-"""A table of `scoring`. Its published reports are withdrawn, since nobody else could do it later. The asker owned it
-when it was made."""
+"""A table of `scoring`. Published reports become private, since nobody could do that later. `asker`: the owner when the
+job was made."""
 BROWSER = table("report_browser", column("cookie"), column("owner"))
 CODE = table("report_code", column("owner"))
 """Tables of `scoring`: browsers that share another's reports, and codes for more browsers; their rows are deleted."""
 MARK = table("mark", column("seat_id"), column("marker"))
-"""A table of `scoring` with marks and labels. Its rows stay. The marker is the person of a seat."""
+"""A table of `scoring` with marks and labels. Its rows stay. `marker`: the person in the seat."""
 _SEPARATORS = re.compile(r"[\s-]")
 _VISITOR_CODE = re.compile(r"[0-9a-f]{12}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -142,8 +143,8 @@ class Erasure:
             # A cookie whose login is over is a guest, unless another person has logged in with it since.
             logins = select(LOGIN.c.cookie_hash).where(LOGIN.c.voter_id.in_(own_voters))
             guests = select(VOTER.c.id).where(VOTER.c.cookie_hash.in_(logins))
-            others = select(ADOPTION.c.guest).where(ADOPTION.c.person.not_in(own_voters))
-            is_new = VOTER.c.id.not_in(own_voters) & VOTER.c.id.not_in(others)
+            others_guests = select(ADOPTION.c.guest).where(ADOPTION.c.person.not_in(own_voters))
+            is_new = VOTER.c.id.not_in(own_voters) & VOTER.c.id.not_in(others_guests)
             own_voters += connection.scalars(guests.where(is_new))
             own_cookies = connection.scalars(_cookie_hashes(own_voters)).all()
             cookies = _sharing_cookies(connection, own_cookies)
@@ -156,7 +157,8 @@ class Erasure:
             for cookie in cookies:
                 delete_uploads(self._uploads, cookie)
         with self._database.write() as connection:
-            take_turn(connection, VOTER_FLAG)  # first, as a review does
+            # A review takes this turn first too: with another order the two could wait for each other.
+            take_turn(connection, VOTER_FLAG)
             for own_voter in own_voters:
                 _forget_voter(connection, own_voter)
             bump_counter(connection, FORGOTTEN)
@@ -187,7 +189,7 @@ def _forget_voter(connection: Connection, voter: int) -> None:
     _disown(connection, voter)
     for field in DROPPED:
         connection.execute(delete(field.table).where(field == voter))
-    # The day stays, so that the votes are still tested with those of cookies from it.
+    # The day stays, since the fraud tests compare the votes of cookies from the same day.
     day = since.replace(hour=0, minute=0, second=0, microsecond=0)
     insert_voter = insert(VOTER).values(cookie_hash=_placeholder(), since=day)
     new_voter = connection.execute(insert_voter.returning(VOTER.c.id)).scalar_one()
@@ -251,7 +253,7 @@ def _disown(connection: Connection, voter: int) -> None:
         connection.execute(delete(CODE).where(CODE.c.owner.in_(sharing)))
     payers = (*cookies, str(voter))
     for payer in payers:
-        daily_budget = f"%day ____-__-__ {payer}"  # of any fund and day
+        daily_budget = f"%day ____-__-__ {payer}"  # a LIKE pattern: any fund, any day
         is_of_payer = HOLD.c.day.like(daily_budget)
         connection.execute(update(HOLD).where(is_of_payer).values(day=_placeholder()))
         connection.execute(delete(BUDGET).where(BUDGET.c.name.like(daily_budget)))

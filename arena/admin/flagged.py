@@ -16,7 +16,6 @@ MOST_FLAGGED = 50
 MOST_VOTES = 30
 """The most votes of each voter, the latest."""
 
-
 _WON = MODEL.alias()
 _LOST = MODEL.alias()
 _VOTES = (

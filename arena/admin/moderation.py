@@ -35,7 +35,7 @@ SEEN_IMAGE = Table(
     Column("image_id", ForeignKey("own_image.id"), primary_key=True),
     Column("seen_at", Moment, nullable=False),
 )
-"""Images that an operator has reviewed: seen and kept are one here. `own_image.kept` is the visitor's consent."""
+"""Images that an operator has reviewed and kept. (`own_image.kept` is the visitor's consent.)"""
 JOB = table("job", column("slug"), column("published"), column("withdrawn"))
 """A table of `scoring`, which is not imported here; `withdrawn` is the reason given to a withdrawn report's owner."""
 MOST_REASON = 300
@@ -189,7 +189,7 @@ def withdraw(connection: Connection, slug: str, reason: str) -> bool:
 def _lock_item(connection: Connection, key: str) -> int:
     """Locks the bank until the transaction ends; returns the id of an item. Raises AdminCommandError.
 
-    All that change the bank take their turn at SOURCE.
+    Everything that changes the bank takes its turn at SOURCE.
     """
     take_turn(connection, SOURCE)
     item_id = connection.scalar(select(ITEM.c.id).where(ITEM.c.key == key))

@@ -91,7 +91,7 @@ YIELD_WORDS: Mapping[Metric, str] = {
 
 
 def project_sheets(project: ProjectStanding, most_persons: int | None = None) -> Iterator[Sheet]:
-    """Yields four tables: items by kind, first checks (of questions: quality), time, and people.
+    """Yields four tables: items by kind, first checks (for multiple choice: quality), time, and people.
 
     `most_persons`: the most people, the latest ones; None: all.
     """
@@ -126,7 +126,7 @@ def _quality_row(row: QuestionQuality) -> tuple[object, ...]:
     return (
         row.family or "All",
         row.accepted,
-        _share_text(row.same),
+        _share_text(row.same_as_key),
         _share_text(row.without_picture),
         None if row.chance is None else f"{row.chance:.1%}",
         None if row.spread is None else f"{row.spread:.1f}",
@@ -150,7 +150,7 @@ def _person_row(row: PersonRow, acts: Sequence[EventKind]) -> tuple[object, ...]
     return (
         row.person,
         *(numbers[act] for act in acts),
-        row.passed,
+        row.skipped,
         _share_text(row.accepted),
         f"{row.agreed} of {row.others}" if row.others else None,
         f"{row.minutes:,.0f}",
@@ -172,7 +172,7 @@ def _yield_row(row: YieldRow) -> list[str]:
 
 
 def _share_text(share: Share) -> str:
-    """Returns a share with its interval and its number; a dash if there is none."""
+    """Returns a share with its interval and the number of cases; a dash without cases."""
     if share.value is None:
         return "–"
     return f"{share.value:.1%} ({spanned(share.low, share.high, '.0%')}) of {share.n:,}"

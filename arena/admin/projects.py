@@ -59,9 +59,10 @@ CHECKS: Mapping[Judged, str] = {
 }
 """An operator's judgements of a question, in words; all but the first take it out."""
 NO_CEILING = 10_000_000_000
-"""The budget of all projects together in millionths of a US dollar, and the most of one (`spec.ProjectSpec.budget`)."""
+"""Millionths of a US dollar: the highest budget that a project's file can set. It is also the
+ceiling of all projects together, so that usually a project's own budget limits its cost."""
 _LONGEST_SIGN = "\U0001f600"
-"""A character of four bytes: a price reserves the bytes of a text."""
+"""A character of four bytes in UTF-8, the most: a price reserves the bytes of a text."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ class ProjectAdmin(SeatAdmin):
         ]
 
     def _price(self, spec: ProjectSpec) -> str:
-        """Returns a sentence on the models that a project asks, and their most cost."""
+        """Returns a sentence on the models that a project asks, and the most that they cost."""
         if not spec.first_model:
             if spec.is_choice:
                 return "No model tries the questions without their pictures, because blind_model is empty."
@@ -280,8 +281,8 @@ class ProjectAdmin(SeatAdmin):
     ) -> Mapping[int, SeatWork]:
         """Returns the work of each seat.
 
-        Before a writer's first draft, the last answer of the qualification is the last work, and an unread sample is
-        work right now.
+        A writer without a draft last worked at the last answer of the qualification. One with an unread sample waits
+        for an operator, and counts as working now.
         """
         qualified_at = self._qualification.last_answers(campaign)
         qualified_at |= {sample.answer.seat: at for sample in unread}

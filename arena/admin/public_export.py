@@ -57,7 +57,7 @@ _ABANDONED_SECONDS = 86_400
 """The age of unfinished files that a killed process has left. No export takes this long."""
 _CARD_TEMPLATE = Path(__file__).parent / "public_card.md"
 _COLUMNS = (
-    *STEREOSCOPE.row(Vote("", "", "a")),
+    *STEREOSCOPE.row(Vote("", "", "a")),  # the columns of our vote files: the keys of any row
     "source",
     "flagged",
     "terms",
@@ -183,7 +183,7 @@ class _Flags(NamedTuple):
     voters: set[int]
     """Voters whose votes are all flagged."""
     crowds: set[tuple[int, CrowdModel]]
-    """Voters and models on boards: their decided votes about the model are like a crowd's."""
+    """A voter and a model on a board: the voter's votes for or against this model resemble a crowd's."""
 
     def has(self, row: Row) -> bool:
         """Returns whether a row of `bank_votes` or `live_votes` is flagged."""

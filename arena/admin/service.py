@@ -115,7 +115,7 @@ class AdminService:
         )
 
     def _set_official(self, connection: Connection, voters: str) -> bool:
-        """Makes the board of these voters the official one; returns whether it wasn't. Raises AdminCommandError."""
+        """Makes the board of these voters official; returns False if it already was. Raises AdminCommandError."""
         if self._counted.rule == "everyone":
             raise AdminCommandError(
                 "There's only everyone's board, because nobody can log in and no campaign counts."

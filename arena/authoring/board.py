@@ -72,8 +72,8 @@ class QuestionQuality(NamedTuple):
 
     family: str
     accepted: int
-    same: Share
-    """The share of judged questions where the others agreed with the key."""
+    same_as_key: Share
+    """The share of judged questions where the others chose the key."""
     without_picture: Share
     """The share that the text-only model got right, of accepted questions that it answered with a letter."""
     chance: float | None
@@ -104,9 +104,10 @@ class PersonRow(NamedTuple):
     captions: int
     answers: int
     verdicts: int
-    passed: int
+    skipped: int
+    """The steps that the person left to others."""
     accepted: Share
-    """The share of its decided texts that became part of accepted items."""
+    """The share of the person's decided texts that became part of accepted items."""
     agreed: int
     others: int
     """agreed, others: verdicts of other people on the same answers: those that agree, and all."""
@@ -178,11 +179,11 @@ def _quality(family: str, drafts: Iterable[Draft]) -> QuestionQuality:
     blind_hits = sum(bool(state.blind_is_right) for state in blind)
     hits = np.array([judged.count("correct"), blind_hits, checks.count("correct")])
     sizes = np.array([len(judged), len(blind), len(checks)])
-    same, without_picture, good = shares(hits, sizes)
+    same_as_key, without_picture, good = shares(hits, sizes)
     return QuestionQuality(
         family=family,
         accepted=len(accepted),
-        same=same,
+        same_as_key=same_as_key,
         without_picture=without_picture,
         chance=fmean(guesses) if guesses else None,
         spread=fmean(map(_spread, options)) if options else None,
@@ -279,7 +280,7 @@ def person_rows(drafts: Sequence[Draft], seats: Iterable[Seat]) -> list[PersonRo
                 captions=counts[seat.id, Captions],
                 answers=counts[seat.id, DraftAnswer],
                 verdicts=counts[seat.id, Verification],
-                passed=counts[seat.id, Pass],
+                skipped=counts[seat.id, Pass],
                 accepted=accepted,
                 agreed=with_rest.agreed,
                 others=with_rest.others,

@@ -94,7 +94,10 @@ def check_credit(number: int, credit: Credit, spec: ProjectSpec) -> None:
 
 
 def check_caption(number: int, caption: str, answer: str, least: int = LEAST_CAPTION) -> str:
-    """Returns a caption as it is stored; `answer` is the author's own, `least` the fewest words. Raises DraftError."""
+    """Returns a caption as it is stored. Raises DraftError.
+
+    `answer`: the one that the instruction's author gave, or ""; `least`: the fewest words.
+    """
     caption = check_text(f"caption of picture {number}", caption, "caption")
     words = tokens(caption)
     if answer and words and set(words) <= set(tokens(answer)):
@@ -161,7 +164,7 @@ def _jaccard(first: set[str], second: set[str]) -> float:
 def similar_pictures(
     hashes: Sequence[str], hashes_by_draft: Mapping[int, Sequence[str]]
 ) -> dict[int, list[int]]:
-    """Returns the drafts that have a picture similar to one of these, by its number from 1.
+    """Returns, for each picture (its number, from 1) that resembles one in a draft, the drafts with such a picture.
 
     Hashes are those of `io.images.difference_hash`.
     """

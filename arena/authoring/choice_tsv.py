@@ -21,8 +21,10 @@ TEXT_ONLY = {True: "right", False: "wrong", None: ""}
 """The text-only model's result as a word for tables; None: it wasn't asked, or named no option."""
 
 
-def choice_row(draft: Draft, picture: Path, spec: ProjectSpec, keys: bool) -> dict[str, str]:
-    """Returns a question as a row, with its picture in base64; `keys`: also the columns that reveal the right answer.
+def choice_row(draft: Draft, picture: Path, spec: ProjectSpec, with_keys: bool) -> dict[str, str]:
+    """Returns a question as a row, with its picture in base64.
+
+    `with_keys`: also the values that reveal the right answer.
 
     The split is MMBench's: `test` if the project withholds its keys, otherwise `dev`.
     """
@@ -35,13 +37,13 @@ def choice_row(draft: Draft, picture: Path, spec: ProjectSpec, keys: bool) -> di
         "index": str(draft.id),
         "question": question.text,
         **options,
-        "answer": question.answer if keys else "",
+        "answer": question.answer if with_keys else "",
         "category": draft.family,
         "l2-category": family.group if family else "",
         "split": "test" if spec.visibility == "sealed" else "dev",
         "source": credit.source,
         "comment": _credit(credit, spec),
-        "text_only": TEXT_ONLY[draft.state.blind_is_right] if keys else "",
+        "text_only": TEXT_ONLY[draft.state.blind_is_right] if with_keys else "",
         "image": b64encode(picture.read_bytes()).decode(),
     }
     return {column: values.get(column, "") for column in CHOICE_COLUMNS}

@@ -19,24 +19,30 @@ EMPTY_CELLS = frozenset(
 _COIN = random.SystemRandom()
 _READ_CHARACTERS = 2000
 """The first characters of a reply, which are read. The model was asked for a letter alone, so more is never needed."""
-_LETTER_ALONE = re.compile(r"[\W_]*([A-Za-z])[\W_]*")
-_LETTER_FIRST = re.compile(r"[\W_]*([A-Z])[.:)\]*](?!\w\.)")  # not "E.g."
+_LETTER_ALONE = re.compile(r"[\W_]*([A-Za-z])[\W_]*")  # "(b)."
+_LETTER_FIRST = re.compile(r"[\W_]*([A-Z])[.:)\]*](?!\w\.)")  # "B. A dog", but not "E.g."
 _ANNOUNCED_LETTER = re.compile(r"\b(?i:answer|option|choice)(?: is)?:? ?[*_(\[\"']{0,3}([A-Z])\b")
+"""A letter announced as the choice: "the answer is (B)", "Option: B"."""
 _MARKED_LETTER = re.compile(r"(?<![\w'’])([A-Z])[.:)\]*]{1,3} ?")
+"""A letter in front of its option: "B. ", "B)"."""
 _OTHER_LETTER = re.compile(
     rf"(?<![\w'’])(?:(?<= or )|(?<= and )|(?!A [a-z]))([{LETTERS}])(?![\w'’])(?!\.\w\.)"
 )
-"""A letter alone, but not "E.g.", and not the article in "B, A dog"."""
+"""Any letter alone, such as both in "B or A is right"; but not "E.g.", and not the article in "B, A dog"."""
 _NOT = (
-    r"(?i:\w{0,6}n['’]t|not|cannot|never|neither|nor|wrong|incorrect|false|unlikely|impossible"
-    r"|(?:exclud|eliminat|reject)\w{1,6}|rul\w{1,3} out)\b"
+    r"(?i:\w{0,6}n['’]t"  # isn't, can't
+    r"|not|cannot|never|neither|nor|wrong|incorrect|false|unlikely|impossible"
+    r"|(?:exclud|eliminat|reject)\w{1,6}"  # excludes, eliminated, rejecting
+    r"|rul\w{1,3} out)\b"  # rule out, ruled out, ruling out
 )
 _NOT_BEFORE = re.compile(rf"\b{_NOT}(?: \w{{1,15}}){{0,2}} $")
+"""A rejection in front of a named letter, with up to two words between: "It can't be the" in front of "option B"."""
 _NOT_BEHIND = re.compile(
     rf"[\W_]{{0,6}}(?:(?:is|was|seems|looks|does|can|could|would|must) )?(?:no\b|No\b|{_NOT})"
 )
+"""A rejection behind the letter: " is wrong" behind "B", "): no" behind "(B"."""
 _BESIDE = 60
-"""The characters in front of a named letter in which the reply may reject it, as in "It can't be option A"."""
+"""The number of characters in front of a named letter that are searched for a rejection."""
 
 
 class ShuffledOptions(NamedTuple):
@@ -67,12 +73,12 @@ def letter_in(reply: str, options: Sequence[str]) -> str | None:
     letters = LETTERS[: len(options)]
     if match := _LETTER_ALONE.fullmatch(reply):
         chosen = {match[1].upper()}
-    elif same := _same_options(reply, options):
+    elif same := _same_options(reply, options):  # "A dog", the text of option B
         chosen = same
     elif (first := _LETTER_FIRST.match(reply)) and (
         same := _same_options(reply[first.end() :], options)
     ):
-        chosen = {first[1]} & same
+        chosen = {first[1]} & same  # "B. A dog": the letter and the text must agree.
     else:
         chosen = _named_letters(_without_options(reply, options), letters)
     if len(chosen) != 1:
@@ -101,13 +107,14 @@ def _without_options(reply: str, options: Sequence[str]) -> str:
 
 
 def _named_letters(reply: str, letters: str) -> set[str]:
-    """Returns the letters in a reply that names one as its choice; empty if it rejects one of those."""
-    named = [_LETTER_FIRST.match(reply), *_ANNOUNCED_LETTER.finditer(reply)]
-    matches = list(filter(None, named))
-    if not matches or any(map(_is_rejected, matches)):
+    """Returns the letters that a reply chooses or mentions; empty if it chooses none, or rejects one that it chose."""
+    choices = [*_ANNOUNCED_LETTER.finditer(reply)]
+    if first := _LETTER_FIRST.match(reply):
+        choices.append(first)
+    if not choices or any(map(_is_rejected, choices)):
         return set()
-    others = set(_OTHER_LETTER.findall(reply)) & set(letters)
-    return {match[1] for match in matches} | others
+    mentioned = set(_OTHER_LETTER.findall(reply)) & set(letters)
+    return {match[1] for match in choices} | mentioned
 
 
 def _is_rejected(match: re.Match[str]) -> bool:

@@ -72,7 +72,8 @@ class DraftWorker:
     async def _sweep(self) -> None:
         """Starts the due answers at intervals.
 
-        What dead servers reserved is committed first, since answers would wait for that room without end.
+        First books the money that dead servers reserved as spent: answers wait while a reservation fills the budget,
+        and nobody else would end this one.
         """
         while True:
             try:

@@ -34,7 +34,7 @@ RESERVE_SECONDS = 0.5
 RENEW_SECONDS = 20
 """The interval at which a claim is renewed while models answer: a claim lasts a minute at least."""
 NOBODY = "drafts"
-"""The spender in a project's budget, which is no person: the operator's models, whoever wrote the instruction."""
+"""The user to whom a project's budget charges its answers: no person, since the operator pays for all of them."""
 
 
 def prompt_file(name: PromptName) -> bytes:

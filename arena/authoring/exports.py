@@ -116,13 +116,14 @@ class Exports:
                 unfetched.append(draft.id)
                 continue
             item = self._item(project, draft, with_texts)
-            twin = items.setdefault(item.key, item)
-            if twin is not item:
+            twin = items.get(item.key)
+            if twin is not None:
                 raise ExportError(
                     f"{project.name}: items {twin.draft} and {item.draft} have the same instruction and pictures, "
                     "and an item can exist only once. Remove one: "
                     f"python -m arena drafts reject {project.name} {item.draft} --fault instruction"
                 )
+            items[item.key] = item
         left_out = {
             "rejected": sum(draft.state.step == "rejected" for draft in drafts),
             "not finished": sum(draft.state.is_open for draft in drafts),
@@ -173,7 +174,7 @@ class Exports:
         accepted = [draft for draft in drafts if draft.state.step == "accepted"]
         picture_files = [self._file(project, draft, _only_picture(draft)) for draft in accepted]
         rows = (
-            choice_row(draft, picture_file, spec, with_texts).values()
+            choice_row(draft, picture_file, spec, with_keys=with_texts).values()
             for draft, picture_file in zip(accepted, picture_files, strict=True)
         )
         with (folder / f"{project.name}.tsv").open("w", encoding="utf-8", newline="") as table:

@@ -50,7 +50,7 @@ FEATURES: Mapping[str, Any] = {
 _TEXT_COLUMNS = ("captions", "reference")
 """The columns that a sealed project's dataset lacks."""
 _SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
-"""The Hub's names of sizes, by the number of items below which they hold."""
+"""The Hub's names of sizes, by the number of items that each stays below."""
 _LANGUAGE = re.compile("[a-z]{2,3}")
 _CONTACT = re.compile(r"[!-~]{3,200}")
 
@@ -199,7 +199,7 @@ def _card(
         licence=spec.licence,
         language=words.language,
         contact=words.contact,
-        size=next((size for most, size in _SIZES.items() if len(items) < most), "n>1M"),
+        size=_size(len(items)),
         items=plural(len(items), "item"),
         pictures=plural(sum(len(item.pictures) for item in items), "image"),
         families=_table(("family", "items"), Counter(item.family for item in items).items()),
@@ -219,6 +219,14 @@ def _card(
         image_folder=_IMAGE_FOLDER_WORDS if has_image_folder else "",
         canary=UUID(bytes=hashlib.sha256(b"canary of " + project.key).digest()[:16], version=4),
     )
+
+
+def _size(items: int) -> str:
+    """Returns the Hub's name of a data set's size."""
+    for limit, name in _SIZES.items():
+        if items < limit:
+            return name
+    return "n>1M"
 
 
 def _table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

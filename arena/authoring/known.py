@@ -11,11 +11,10 @@ _HANGUL = r"\uac00-\ud7a3"
 _SIGN = re.compile(f"[{SIGNS}{_HANGUL}]")
 _VARIANT = re.compile(r"[\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 """An invisible sign that chooses a variant of the one before it, as behind emoji and rare Chinese signs."""
-_BETWEEN = "|"
 
 
 def words(text: str) -> str:
-    """Returns the words of a text with one blank around each, whatever their case, width and composition.
+    """Returns the words of a text in one case, width and composition, with one blank around each.
 
     A sign of a script without blanks, or a syllable of Korean, is a word; letters keep their accents and vowel signs.
     """
@@ -36,7 +35,7 @@ def _plain_sign(sign: str) -> str:
 
 def alternatives(known: str) -> list[str]:
     """Returns the phrases of a known answer, any of which will do."""
-    return [phrase.strip() for phrase in known.split(_BETWEEN)]
+    return [phrase.strip() for phrase in known.split("|")]
 
 
 def is_known_answer(known: str) -> bool:

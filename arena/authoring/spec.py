@@ -127,7 +127,7 @@ class ProjectSpec(CampaignSpec):
 
     @property
     def is_held_out(self) -> bool:
-        """Whether its captions and references, which only the site's judge reads, score answers once it has ended."""
+        """Whether its captions and references stay secret. Once it has ended, the site's judge scores by them."""
         return self.kind == "captions" and self.visibility == "sealed"
 
     @property

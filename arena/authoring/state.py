@@ -88,8 +88,8 @@ class DraftState:
         opinions = [opinion for opinion in opinions if opinion is not None]
         if not opinions:
             return None
-        is_found_correct = sum(opinions) > len(opinions) / 2
-        return not is_found_correct
+        blind_is_correct = sum(opinions) > len(opinions) / 2
+        return not blind_is_correct
 
     def is_for_model(self, spec: ProjectSpec) -> bool:
         """Returns whether people wait for the project's model, which answers each caption or question once."""

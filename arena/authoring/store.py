@@ -50,7 +50,7 @@ class Draft:
 
 
 class Claim(NamedTuple):
-    """A person's hold on a draft at one of its steps."""
+    """The hold of a person or a model on a draft at one of its steps."""
 
     token: str
     draft: int
@@ -69,7 +69,7 @@ class FinishedDraft(NamedTuple):
     """An item of a file, as the actions on a draft."""
 
     origin: str
-    """Its key, by which it comes in once."""
+    """The item's key; the same key is not added to a project again."""
     family: str
     values: tuple[AnyValue, ...]
 
@@ -97,8 +97,8 @@ class DraftStore:
         A new claim is for the draft at the furthest step, or else for a new draft of a family that wants more.
         """
         while True:
-            # Reading a whole project takes long, so it happens outside of the lock. A new draft follows from all
-            # others, so if the project has changed since, it is read again.
+            # Reading a whole project takes long, so it happens outside of the lock. The family of a new draft depends
+            # on all other drafts, so the project is read again if it has changed meanwhile.
             with self._database.read() as connection:
                 is_held = _held_claim(connection, DRAFT_CLAIM.c.seat_id == seat.id) is not None
                 drafts = [] if is_held else _drafts(connection, seat.campaign)
@@ -119,6 +119,7 @@ class DraftStore:
                 take_turn(connection, DRAFT)
                 if claim := self._claim_furthest(connection, seat, drafts):
                     return claim
+                # After a held claim, `drafts` is empty because it wasn't read.
                 if not is_held and _version(connection, seat.campaign) == version:
                     family = _wanting_family(drafts, project_of_seat(seat))
                     if family is None:
@@ -243,9 +244,9 @@ class DraftStore:
 
     def renew(self, claim: Claim) -> None:
         """Begins the minutes of a claim anew, unless somebody else holds the draft now."""
-        own_claim = update(DRAFT_CLAIM).where(DRAFT_CLAIM.c.token == claim.token)
+        renewal = update(DRAFT_CLAIM).where(DRAFT_CLAIM.c.token == claim.token)
         with self._database.write() as connection:
-            connection.execute(own_claim.values(claimed_at=now()))
+            connection.execute(renewal.values(claimed_at=now()))
 
     def give_model(self, claim: Claim, values: Sequence[AnyValue]) -> bool:
         """Stores a model's values for a draft that it holds, and releases it; False if somebody else holds it now."""
@@ -295,7 +296,7 @@ class DraftStore:
         with self._database.read() as connection:
             return next(iter(_drafts(connection, campaign, DRAFT.c.id == draft)), None)
 
-    def picture_hashes(self, draft: int) -> dict[int, list[str]]:
+    def other_picture_hashes(self, draft: int) -> dict[int, list[str]]:
         """Returns the hashes of the pictures that were brought for each draft but this one, in all projects."""
         columns = select(DRAFT_PICTURE.c.draft_id, DRAFT_PICTURE.c.hash)
         with self._database.read() as connection:
@@ -323,7 +324,10 @@ def _held_claim(connection: Connection, where: ColumnElement[bool]) -> Claim | N
 
 
 def _has_moved(draft: Draft, claim: Claim) -> bool:
-    """Returns whether a claimed draft is at another step, since the author of an earlier one withdrew consent."""
+    """Returns whether a claimed draft is at another step, since the author of an earlier one withdrew consent.
+
+    An ended draft has not moved: an operator took it out, and the holder may still finish the step and is paid for it.
+    """
     return draft.state.is_open and draft.state.step != claim.step
 
 

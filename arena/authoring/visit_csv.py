@@ -39,7 +39,7 @@ _IS_CAPTION_FAULTY = "human_ratings_problem_in_caption"
 _IS_ANSWER_FAULTY = "human_ratings_problem_in_gpt4"
 _RIGHTS = "public_images_metadata"
 _UNCHANGED_COLUMNS = ("images_blip2_captions", "reference_output", _RIGHTS)
-"""Columns without a step here, stored unchanged."""
+"""Columns that no step here writes; they are stored unchanged."""
 VISIT_COLUMNS = (
     "instruction_category",
     "images",
@@ -176,7 +176,7 @@ def visit_row(draft: Draft, own_licence: TextLicence) -> dict[str, str]:
         raise ValueError(f"item {draft.id} isn't verified, so it has no row")
     judgement = state.judgements[-1]
     pictures = state.instruction.pictures
-    # The table has a place for the caption of each picture that an item can have; those that are missing are NaN.
+    # The table's list always has MOST_PICTURES captions. Those of pictures that an item lacks are NaN.
     captions: Sequence[str | float] = [
         *state.captions,
         *[nan] * (MOST_PICTURES - len(state.captions)),

@@ -101,12 +101,12 @@ class Writing:
         family = project_of_seat(seat).by_name.get(name) or FamilySpec(name=name)
         return OpenStep(held.claim, held.draft, family)
 
-    def _step_at(self, seat: Seat, token: str, kind: Step) -> OpenStep:
-        """Returns the step that a seat holds if it is of this kind. Raises DraftError."""
-        step = self.step(seat, token)
-        if step.claim.step != kind:
+    def _step_at(self, seat: Seat, token: str, expected: Step) -> OpenStep:
+        """Returns the step that a seat holds, which must be the expected one. Raises DraftError."""
+        held = self.step(seat, token)
+        if held.claim.step != expected:
             raise DraftError("This item has moved to another step. Open the page again.")
-        return step
+        return held
 
     # Instruction
 
@@ -154,7 +154,7 @@ class Writing:
         """Returns the pictures that a seat has brought for the instruction that it writes."""
         return self.store.brought_pictures(seat, self._step_at(seat, token, "instruction").draft.id)
 
-    def instruction(
+    def check_instruction(
         self,
         seat: Seat,
         token: str,
@@ -217,7 +217,7 @@ class Writing:
     ) -> list[str]:
         """Returns warnings of items with similar pictures or a similar text, which `noun` names."""
         hashes = [picture.hash for picture in pictures]
-        drafts_by_picture = similar_pictures(hashes, self.store.picture_hashes(draft.id))
+        drafts_by_picture = similar_pictures(hashes, self.store.other_picture_hashes(draft.id))
         warnings = [
             f"Picture {number} looks like one in item {drafts[0]}."
             for number, drafts in drafts_by_picture.items()
@@ -232,7 +232,7 @@ class Writing:
         return warnings
 
     def write(self, seat: Seat, token: str, instruction: Instruction) -> None:
-        """Stores the result of `instruction`, even with warnings. Raises DraftError."""
+        """Stores the result of `check_instruction`, even with warnings. Raises DraftError."""
         self.store.give(seat, token, instruction)
 
     # Caption, answer, verification
@@ -330,9 +330,8 @@ def _judgement(value: str) -> Judged | None:
 def _question_verdict(state: DraftState, value: str, note: str) -> Verification:
     """Returns the verdict on a question of a person who doesn't know the right letter. Raises DraftError."""
     assert state.instruction
-    letters = [
-        *LETTERS[: len(state.instruction.options)]
-    ]  # "" and "AB" are in a text, not in a list.
+    # A list, since "" and "AB" are in the text "ABC" too.
+    letters = list(LETTERS[: len(state.instruction.options)])
     if value in letters:
         is_right = value == state.instruction.answer
         return Verification(said="correct" if is_right else "answer", note=note, chosen=value)

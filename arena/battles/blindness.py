@@ -1,7 +1,7 @@
 """Blindness: whether an answer's text may be shown with its model's name.
 
 Every page, file or report that shows both checks here. The link of a finished battle needs no check: only the voter
-knows its token, and the people who got it from the voter (`Outcomes.finished`).
+knows its token, and the people who got it from the voter (`Outcomes.find_finished`).
 """
 
 from collections.abc import Callable, Collection

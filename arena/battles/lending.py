@@ -30,10 +30,12 @@ class Lending:
         self._voters = Voters(database)
 
     def to_cookie(self, cookie_hash: str, network: str | None = None) -> str | None:
+        """Returns what `to_voter` returns for the voter of a cookie. Raises NotLentError."""
         return self.to_voter(self._voters.voter(cookie_hash), network)
 
     def to_voter(self, voter: int, network: str | None) -> str | None:
-        """Returns the code of the network that shares a voter's limit; None for a person, or without a network.
+        """Returns the code of the network whose limit a voter shares; None without a network, or for a person who has
+        logged in and shares none.
 
         Raises NotLentError.
         """

@@ -29,6 +29,7 @@ _VOTES_OF_EVERYBODY = (
     .where(*(column == _THIS_BATTLE.c[column.name] for column in _PAIR))
     .group_by(BATTLE.c.winner)
 )
+"""The numbers of final votes by winner, on one battle's item and pair."""
 _VOTES_OF_OTHERS = _VOTES_OF_EVERYBODY.where(BATTLE.c.voter_id.not_in(_SELVES))
 _WINNER_QUERY = select(BATTLE.c.winner).where(BATTLE.c.id == bindparam("battle"))
 _SOURCE_QUERY = select(SOURCE.c.name).join(ITEM).where(ITEM.c.id == bindparam("item"))

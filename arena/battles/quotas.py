@@ -51,7 +51,7 @@ _SERVED_TODAY = select(func.count()).where(
 Built once, since building costs more than running.
 """
 LIMITS = VoteLimits()
-"""The limits without an operator's settings."""
+"""The default limits."""
 
 
 class LimitError(VoterError):
@@ -124,7 +124,10 @@ class Quotas:
         self._days = NetworkDays(database)
 
     def count_battle(self, connection: Connection, voter: int, network: str | None) -> None:
-        """Counts a battle of a voter, locked by the caller, and of a network. Raises LimitError."""
+        """Counts a battle for its network, and checks the voter's limit, for which stored battles are counted.
+
+        The caller has locked the voter. Raises LimitError.
+        """
         self.check_voter(connection, voter)
         if network is not None:
             battles = self._days.count_one(connection, network, "battles")

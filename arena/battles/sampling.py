@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arena.battles.quotas import LIMITS, LimitError
-from arena.battles.store import BattleStore, Draw, DrawKind, Held, ItemPair
+from arena.battles.store import BattleStore, Draw, DrawKind, DrawWithToken, ItemPair
 from arena.battles.vote_table import VoteTable
 from arena.items.store import Bank, ItemBank
 from arena.settings import DemoBank, VoteLimits
@@ -113,7 +113,7 @@ class PairSampler:
         )
         return battle or self._reason_for_none(items, wanted)
 
-    def hold(self, voter: int, request: BattleRequest) -> Held | None:
+    def hold(self, voter: int, request: BattleRequest) -> DrawWithToken | None:
         """Draws the battle after this one, to be sent ahead of its time; see `BattleStore.hold`. Raises LimitError.
 
         A held battle stays for any later request; otherwise a voter could choose a pair by asking often enough.
@@ -265,9 +265,9 @@ def draw(
     coin: random.Random,
     closed: frozenset[Pair] = frozenset(),
 ) -> Draw | None:
-    """Draws one of the pairs, none of `closed`, that have items left for this voter, then an item, then the sides.
+    """Draws a pair of models with items left for this voter, then an item, then the sides; None if no pair is left.
 
-    `votes` are those of each pair, `taken` the voter's battles. None if no pair is left.
+    `votes`: the number of votes by pair; `taken`: the voter's battles; `closed`: pairs that must not be drawn.
     """
     items_left = grid.shared_items.copy()
     place = grid.place

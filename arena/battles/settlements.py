@@ -46,7 +46,7 @@ class BoardRecord(NamedTuple):
     """The board's votes when the first model, by code, was settled above the second."""
 
     def settlements_among(self, places: Mapping[int, int]) -> list[Settlement]:
-        """Returns the settled orders between some models; `places` has the number that stands for each model's code."""
+        """Returns the settled orders between these models. `places`: the number of each in the result, by its code."""
         return [
             Settlement(places[above], places[below], votes)
             for (above, below), votes in self.settled.items()

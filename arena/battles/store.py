@@ -82,11 +82,11 @@ class ItemPair(NamedTuple):
         return cls(item=row.item_id, low=row.model_low, high=row.model_high)
 
 
-class Held(NamedTuple):
-    """A draw that was sent ahead, or is served at once, with the name of its battle."""
+class DrawWithToken(NamedTuple):
+    """A draw with the random name of its battle."""
 
     token: str
-    """The random name, which the battle's row stores too; the tokens of its two attempts begin with it."""
+    """The name, which the battle's row stores too; the tokens of its two attempts begin with it."""
     draw: Draw
 
 
@@ -170,7 +170,7 @@ class BattleStore(ChoiceStore[Battle]):
             }
             return _battle(connection.execute(_INSERT_BATTLE, values).one())
 
-    def hold(self, voter: int, choose: Choose, can_show: CanShow) -> Held | None:
+    def hold(self, voter: int, choose: Choose, can_show: CanShow) -> DrawWithToken | None:
         """Draws the voter's next battle, to be sent ahead; None if one is unfinished, or none is left.
 
         `serve` serves it, and `hold` returns the same one while `can_show` accepts it, so that looking ahead gives no
@@ -212,9 +212,9 @@ class BattleStore(ChoiceStore[Battle]):
             return self._cast(connection, VoteRequest(voter, token, choice, terms))
 
     def vote_if(self, is_kept: Callable[[], bool], seat: int, vote_request: VoteRequest) -> bool:
-        """Stores a choice as `vote` does if the battle still is its seat's (`is_kept`), and returns whether it is.
+        """Stores a choice as `vote` does, if `is_kept` returns that the battle is still the seat's; returns the same.
 
-        No seat of the campaign is served meanwhile.
+        `is_kept` is called while the campaign's seats are locked, so none of them can be given this battle meanwhile.
         """
         with self._database.write() as connection:
             self._lock(connection, vote_request.voter, seat)
@@ -286,14 +286,14 @@ def _seen_battles(connection: Connection, voter: int) -> frozenset[ItemPair]:
     )
 
 
-def _with_token(draw: Draw | None) -> Held | None:
+def _with_token(draw: Draw | None) -> DrawWithToken | None:
     """Returns a new draw with a new random token."""
     if draw is None:
         return None
-    return Held(secrets.token_urlsafe(16), draw)
+    return DrawWithToken(secrets.token_urlsafe(16), draw)
 
 
-def _read_held(connection: Connection, voter: int) -> Held | None:
+def _read_held(connection: Connection, voter: int) -> DrawWithToken | None:
     row = connection.execute(_HELD_QUERY, {"voter": voter}).first()
     if row is None:
         return None
@@ -306,7 +306,7 @@ def _read_held(connection: Connection, voter: int) -> Held | None:
         kind=row.draw,
         probability=row.draw_probability,
     )
-    return Held(row.token, draw)
+    return DrawWithToken(row.token, draw)
 
 
 def _battle(row: Row) -> Battle:

@@ -83,7 +83,7 @@ BATTLE = Table(
     Column("began_at", Moment, nullable=False),
     Column("protocol", Text, nullable=False, server_default="forced"),  # "ties" isn't offered yet
     Column("choice", Text),
-    # Without a winner, side A is stored as the winner, as in imported votes.
+    # A tie stores side A as the winner, as imported ties do.
     Column(
         "winner",
         Integer,
@@ -217,7 +217,8 @@ LIVE_FAILURE = Table(
 CONFIRMATIONS = "confirmations"
 """The counter that is bumped when seats are confirmed or rejected by a platform's list, or withdraw consent."""
 NO_SEAT = 0
-"""The id for battles without a seat. For NULL, SQLite would use the index of seats, but nearly all have it."""
+"""The seat id in queries for battles without a seat. If they asked for NULL, SQLite would use the index of seats, which
+is slow, since nearly all battles have NULL there."""
 
 
 _WITHDRAWN = select(ANSWER.c.id).where(

@@ -224,7 +224,7 @@ class WritingTask(SeatTask):
                 credit = {name: form.get(f"{name}-{number}", "") for name in _CREDIT_FIELDS}
                 offered.append(OfferedPicture(picture.sha256, credit_of(credit)))
         wrong = [form.get(name, "") for name in _WRONG_FIELDS]
-        written = self.writing.instruction(
+        written = self.writing.check_instruction(
             seat, token, form.get("text", ""), offered, form.get("answer", ""), wrong
         )
         warnings = "\n".join(written.warnings)

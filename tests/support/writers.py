@@ -115,7 +115,7 @@ class Project:
             offered = [self.offer(seat, token, draft.id)]
             text = f"How many balls lie near animal number {draft.id}?"
             right, *wrong = ANSWERS if self.campaign.spec.is_choice else [""]
-            written = self.writing.instruction(seat, token, text, offered, right, wrong)
+            written = self.writing.check_instruction(seat, token, text, offered, right, wrong)
             self.writing.write(seat, token, written)
         elif step.claim.step == "caption":
             self.writing.caption(seat, token, [CAPTION.format(draft.id)])

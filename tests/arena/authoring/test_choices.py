@@ -198,10 +198,10 @@ def test_answers_that_make_no_question_are_told(project, right, wrong, told):
     token = project.writing.next(ann).claim.token
     offered = [project.offer(ann, token, 1)]
     with pytest.raises(DraftError, match=told):
-        project.writing.instruction(ann, token, "Which?", offered, right, wrong)
+        project.writing.check_instruction(ann, token, "Which?", offered, right, wrong)
     with pytest.raises(DraftError, match="one picture, not 2"):
         two = [*offered, project.offer(ann, token, 2)]
-        project.writing.instruction(ann, token, "Which?", two, "x", ["y"])
+        project.writing.check_instruction(ann, token, "Which?", two, "x", ["y"])
 
 
 def test_no_answer_is_what_pandas_takes_for_an_empty_cell():
@@ -215,7 +215,7 @@ def test_a_question_that_tells_its_answer_is_warned_of_and_a_choice_of_two_words
 
     def warned(text: str) -> bool:
         return bool(
-            project.writing.instruction(ann, token, text, offered, "red", ["blue"]).warnings
+            project.writing.check_instruction(ann, token, text, offered, "red", ["blue"]).warnings
         )
 
     assert warned("Which colour is the red ball?") and not warned("Is it red or blue?")
@@ -267,7 +267,12 @@ def test_half_of_each_family_is_checked_and_the_sheet_says_what_was_found(databa
     assert {one.id for one in left} == {one.id for one in drafts[2:]}
     *_, total = quality_rows(project.drafts, project.campaign.spec)
     assert (total.family, total.accepted, total.wanted, total.checked) == ("", 4, len(drafts), 2)
-    assert (total.same.hits, total.same.n, total.good.hits, total.good.n) == (5, 6, 1, 2)
+    assert (total.same_as_key.hits, total.same_as_key.n, total.good.hits, total.good.n) == (
+        5,
+        6,
+        1,
+        2,
+    )
     assert (total.spread, total.chance) == (0.0, None)
 
 

@@ -49,7 +49,7 @@ def write(project: Project, pictures: int = 1, credit: Credit = FREE, text: str 
         for n in range(pictures)
     ]
     text = text or f"How many balls lie near animal number {draft}?"
-    made = project.writing.instruction(
+    made = project.writing.check_instruction(
         seats[0], step.claim.token, text, offered, "a word of the author's own"
     )
     project.writing.write(seats[0], step.claim.token, made)

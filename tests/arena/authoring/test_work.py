@@ -84,7 +84,7 @@ def test_a_picture_whose_rights_are_not_told_is_refused_and_nothing_is_lost(
     seat, token = ann
     offered = project.offer(seat, token, 1, credit)
     with pytest.raises(DraftError, match=told):
-        project.writing.instruction(seat, token, "What is it?", [offered])
+        project.writing.check_instruction(seat, token, "What is it?", [offered])
     assert project.writing.next(seat).claim.token == token
     assert [one.sha256 for one in project.writing.brought_pictures(seat, token)] == [offered.sha256]
 
@@ -95,7 +95,7 @@ def test_who_needs_no_creator_is_not_asked_for_one(project, ann, licence):
     credit = Credit(source="" if licence == "own" else FREE.source, licence=licence)
     offered = project.offer(seat, token, 1, credit)
     assert (
-        project.writing.instruction(seat, token, "What is it?", [offered]).pictures[0].credit
+        project.writing.check_instruction(seat, token, "What is it?", [offered]).pictures[0].credit
         == credit
     )
 
@@ -105,7 +105,7 @@ def test_a_project_may_take_unfree_pictures(database, tmp_path):
     seat = project.seat("ann")
     token = project.writing.next(seat).claim.token
     credit = Credit(source=FREE.source, creator="Ada", licence="CC BY-NC-ND")
-    assert project.writing.instruction(
+    assert project.writing.check_instruction(
         seat, token, "What is it?", [project.offer(seat, token, 1, credit)]
     )
 
@@ -118,14 +118,14 @@ def test_what_is_no_picture_or_no_picture_of_this_person_is_told_in_a_sentence(p
     other = project.writing.next(bob).claim.token
     offered = project.offer(bob, other, 2)
     with pytest.raises(DraftError, match="Picture 1 isn't one that you added"):
-        project.writing.instruction(seat, token, "What is it?", [offered])
+        project.writing.check_instruction(seat, token, "What is it?", [offered])
     with pytest.raises(DraftError, match="1 to 10 different pictures, and this has 0"):
-        project.writing.instruction(seat, token, "What is it?", [])
+        project.writing.check_instruction(seat, token, "What is it?", [])
     mine = project.offer(seat, token, 1)
     with pytest.raises(DraftError, match="1 to 10 different pictures, and this has 2"):
-        project.writing.instruction(seat, token, "What is it?", [mine, mine])
+        project.writing.check_instruction(seat, token, "What is it?", [mine, mine])
     with pytest.raises(DraftError, match="The text of the instruction is empty"):
-        project.writing.instruction(seat, token, " \n", [mine])
+        project.writing.check_instruction(seat, token, " \n", [mine])
 
 
 async def _nowhere(_host: str) -> list[str]:
@@ -250,18 +250,18 @@ def test_an_author_is_warned_of_what_is_there_already_and_of_a_told_answer(proje
     project.writing.write(
         seat,
         token,
-        project.writing.instruction(seat, token, "Which dog is it, and why?", [offered]),
+        project.writing.check_instruction(seat, token, "Which dog is it, and why?", [offered]),
     )
     project.store.draw(project.seat("bob"))
     cem = project.seat("cem")
     token = project.writing.next(cem).claim.token
     again = [project.offer(cem, token, 1), project.offer(cem, token, 7)]
-    found = project.writing.instruction(
+    found = project.writing.check_instruction(
         cem, token, "Which dog is it and why is it?", again, answer="A dog: which?"
     )
     assert len(found.warnings) == 2 and "Picture 1 looks like one in item 1" in found.warnings[0]
     assert found.warnings[1].endswith("another item: Which dog is it, and why?")
-    told = project.writing.instruction(
+    told = project.writing.check_instruction(
         cem, token, "Is the small dog brown or black?", again[1:], answer="brown"
     )
     assert [one[:33] for one in told.warnings] == ["The instruction has all the words"]
@@ -319,7 +319,7 @@ def test_a_caption_says_what_can_be_seen(project, ann):
     answer = " ".join(f"word{number}" for number in range(20))
     offered = [project.offer(seat, token, seed) for seed in (1, 2)]
     project.writing.write(
-        seat, token, project.writing.instruction(seat, token, "What is it?", offered, answer)
+        seat, token, project.writing.check_instruction(seat, token, "What is it?", offered, answer)
     )
     bob = project.seat("bob")
     token = project.writing.next(bob).claim.token
@@ -386,7 +386,7 @@ def test_a_picture_that_is_not_offered_is_not_of_the_item(project, ann):
     seat, token = ann
     project.offer(seat, token, 1)
     kept = project.offer(seat, token, 2)
-    found = project.writing.instruction(
+    found = project.writing.check_instruction(
         seat, token, "What is it?", [OfferedPicture(kept.sha256, FREE)]
     )
     assert [picture.sha256 for picture in found.pictures] == [kept.sha256]
