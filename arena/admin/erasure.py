@@ -58,8 +58,8 @@ OWNED = tuple(
 )
 """Tables of `scoring`, which is not imported here. Their rows stay. The owner is a cookie's hash."""
 JOB = table("job", column("owner"), column("asker"), column("published"), column("slug"))
-"""A table of `scoring`. Published reports become private, since nobody could do that later. `asker`: the owner when the
-job was made."""
+"""A table of `scoring`. Published reports are withdrawn, since nobody could withdraw them later. `asker`: who owned it
+when it was made."""
 BROWSER = table("report_browser", column("cookie"), column("owner"))
 CODE = table("report_code", column("owner"))
 """Tables of `scoring`: browsers that share another's reports, and codes for more browsers; their rows are deleted."""

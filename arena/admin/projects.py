@@ -59,8 +59,8 @@ CHECKS: Mapping[Judged, str] = {
 }
 """An operator's judgements of a question, in words; all but the first take it out."""
 NO_CEILING = 10_000_000_000
-"""Millionths of a US dollar: the highest budget that a project's file can set. It is also the
-ceiling of all projects together, so that usually a project's own budget limits its cost."""
+"""Millionths of a US dollar: the highest budget that a project's file can set (`spec.ProjectSpec.budget`). It is also
+the ceiling of all projects together, so that usually a project's own budget limits its cost."""
 _LONGEST_SIGN = "\U0001f600"
 """A character of four bytes in UTF-8, the most: a price reserves the bytes of a text."""
 

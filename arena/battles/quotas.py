@@ -124,7 +124,7 @@ class Quotas:
         self._days = NetworkDays(database)
 
     def count_battle(self, connection: Connection, voter: int, network: str | None) -> None:
-        """Counts a battle for its network, and checks the voter's limit, for which stored battles are counted.
+        """Checks a voter's limit, counts a battle for the network, and stores that the voter came from there.
 
         The caller has locked the voter. Raises LimitError.
         """
