@@ -148,7 +148,7 @@ class Clue:
 
     rule: Rule
     letter: str | None
-    """An option's letter, `NONE`, or None if the rule excludes every reading."""
+    """An option's letter, `NONE`, or None if the rule chooses none of them."""
     span: str
     """The part of the answer behind the reading."""
 
