@@ -33,7 +33,7 @@ from scoring.report import Report
 PRICED_ANSWERS = 218
 """Answers for which a judge's cost is shown: MM-Vet's number."""
 MOST_JUDGES = 8
-"""Other reports of the same answers to compare with."""
+"""The most other reports to compare with, of the same answers or of other models."""
 
 
 class MarkResults(NamedTuple):
@@ -44,7 +44,7 @@ class MarkResults(NamedTuple):
     """Answers of the report that can be marked."""
     calibration: Calibration | None
     """This report's judge and others that scored the marked answers; None with too few marks."""
-    between: Mapping[tuple[str, str], Measures]
+    judge_pairs: Mapping[tuple[str, str], Measures]
     """Judge against judge, over all answers that both scored."""
     is_random: bool
     """Whether the marked answers are a random sample: no mark came from a file."""
@@ -84,7 +84,7 @@ def mark_results(
         quoted_dollars = judged_job.job.quote.dollars
         if quoted_dollars and own.answers:
             dollars[judged.judge] = quoted_dollars * PRICED_ANSWERS / len(own.answers)
-    is_random = not any(mark.is_brought for mark in marks)
+    is_random = not any(mark.is_from_file for mark in marks)
     strata = _strata(marking, marks) if is_random else None
     person_marks = _person_marks(marks, round=1)
     marked_items = {mark.item for mark in person_marks}
@@ -100,7 +100,7 @@ def mark_results(
         marks=tuple(marks),
         answers=len(own.answers),
         calibration=calibration,
-        between=paired_comparisons(reports),
+        judge_pairs=paired_comparisons(reports),
         is_random=is_random,
         judge=own_report.judge,
         differences=_differences(marking, job, own) if with_others else {},

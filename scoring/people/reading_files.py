@@ -148,7 +148,7 @@ class _AuditRow(FileRow):
     index: int
     prediction: Annotated[str, Heading(as_written=True)]
     letter: str | None
-    """Null in the file, which a cell reads as "", if undecided."""
+    """"" if undecided: null in the file, which a cell reads as ""."""
     rule: Rule
     judge: str
     """The judge of the last reply; "" if no judge was asked."""
