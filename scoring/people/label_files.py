@@ -100,8 +100,8 @@ class _LabelRow(FileRow):
     note: str = ""
 
 
-class ReadLabels(NamedTuple):
-    """Labels that can be used, and the problems of other rows."""
+class LabelFile(NamedTuple):
+    """The labels of a file that can be used, and the problems of its other rows."""
 
     labels: tuple[Label, ...]
     problems: tuple[str, ...]
@@ -111,7 +111,7 @@ def read_labels(
     path: Path,
     errors: Mapping[str, GroupedError],
     person_column: PersonColumn = "labeller",
-) -> ReadLabels:
+) -> LabelFile:
     """Reads labels of a model's errors, or proposals for them. `errors` are the wrong answers by item.
 
     Raises RowsError without the columns, and for proposals in place of people's labels or the reverse.
@@ -133,7 +133,7 @@ def read_labels(
             repeat_problem="this person labelled this answer in a row before",
         )
     labels = (_label(row, errors[row.item].group) for _, row in sound.rows)
-    return ReadLabels(tuple(labels), sound.problems)
+    return LabelFile(tuple(labels), sound.problems)
 
 
 def drawn_items(path: Path) -> list[str]:

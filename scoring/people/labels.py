@@ -76,7 +76,7 @@ def labels_of(marking: Marking, job: Job, known: KnownErrors) -> list[Label]:
     groups = {answer_key(answer): group for answer, group in known.by_item.values()}
     labels = []
     for mark in marking.store.of_report("labels", job.link, job.owner, groups):
-        main = next((key for key in KEYS if key == mark.entry.value), None)
+        main: ErrorKey | None = next((key for key in KEYS if key == mark.entry.value), None)
         if main is None:
             continue
         further: list[ErrorKey] = [key for key in KEYS if key in mark.entry.further]

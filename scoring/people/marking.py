@@ -185,6 +185,7 @@ def answers_for(kind: MarkKind, report: AnyReport) -> Sequence[ScoredAnswer]:
     benchmark: Any = benchmark_of(report)
     answers: Sequence[ScoredAnswer]
     if isinstance(report, MatchReport):
+        # Each answer once, not once for each of its matches.
         answers = VISIT_BENCH.answers_by_item(report)
     else:
         answers = benchmark.scored_answers(report)
