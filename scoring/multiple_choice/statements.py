@@ -99,6 +99,7 @@ _BETWEEN_OPTIONS = re.compile(
     r"(?:(?:或者|或|和|及|与|以及)\s*+)?",
     re.I,
 )
+"""Text between two options: ", " in "B, C", " or maybe " in "B or maybe C"; empty where there is none."""
 _TAKEN_UP_AGAIN = re.compile(
     r"[\s\"'”’)\]}$*.,;:!…。，；！-]*+(?:(?:but|oh|so|ok|okay)\b[\s,.…]*+){0,2}"
     r"(?:(?:wait|hmm+|hold on|on second thought)\b|(?P<check>let (?:me|us) (?:just )?(?:double[- ]?check|re-?check"

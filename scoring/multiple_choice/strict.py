@@ -57,7 +57,7 @@ from scoring.multiple_choice.wrappers import InnerText, inner_text, without_list
 
 ENDS = 4_000
 """Characters read at the start and at the end of a longer answer, after its reasoning is removed."""
-MOST_REFUSAL = 400
+_LONGEST_REFUSAL = 400
 """Characters of the longest refusal."""
 _ENDLESS_REPETITIONS = 6
 """Repetitions from which a passage is endless."""
@@ -117,7 +117,7 @@ _SEPARATE_A_OR_I = re.compile(
     r"(?<![\w'’])[(\[\"]?([AI])(?:[)\]\":,.](?=\s|$|[)\]\",.])|$)"
     r"|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?\s+([AI])(?!\w)"
 )
-_TRICKY = re.compile(
+_TRICKY_QUESTION = re.compile(
     r"\A(?:actually|honestly|hmm|well|okay|ok)?,?\s?(?:this|that|it)(?:\s(?:one|question))?\sis\s(?:a\s)?(?:tricky|hard|difficult)"
     r"[^.,]{0,20},\s?(?:and\s|so\s)?",
     re.IGNORECASE,
@@ -130,7 +130,7 @@ _ANY_WORD = re.compile(r"[\w'’]+")
 _MOST_WORDS = 8
 """Most words of an answer that is a letter among fillers."""
 _WRAPPER_START = re.compile(r"[b<{](?:(?<!b)|ox)")  # "box", "<" or "{", by the first character
-MOST_BOX = 400
+_LONGEST_BOX = 400
 """Most characters of a box."""
 _BARE_LETTER = re.compile(
     rf"{_OPEN}(?i:(?:(?:the|my)\s)?(?:(?:final|correct)\s)?(?:answer|letter|choice)\s?(?:is|:)?)?{_OPEN}([A-Z]){_CLOSE}"
@@ -199,13 +199,13 @@ def _text_in_wrappers(text: str, options: Mapping[str, str]) -> InnerText:
         return InnerText(text, (), "")
 
     def read_letter(inner: str) -> str | None:
-        if len(inner) > MOST_BOX:
+        if len(inner) > _LONGEST_BOX:
             return None
         clue = _first_clue(AnswerText(bare_text(inner), options))
         return clue.letter if clue and clue.letter in options else None
 
     def is_claim(inner: str) -> bool:
-        answer = AnswerText(bare_text(inner)[:MOST_BOX], options)
+        answer = AnswerText(bare_text(inner)[:_LONGEST_BOX], options)
         is_letter = bool(_NOTHING_MORE.fullmatch(answer.text))
         is_number = bool(answer.contents.values) and any(map(str.isdigit, answer.text))
         return is_letter or is_number or bool(answer.mentions) or len(_separate_letters(answer)) > 1
@@ -522,12 +522,12 @@ def _refusal(answer: AnswerText) -> Clue | None:
 
 def refuses(text: str) -> bool:
     """Whether every sentence of a short text refuses."""
-    if len(text) > MOST_REFUSAL:
+    if len(text) > _LONGEST_REFUSAL:
         return False
     sentences = []
     for part in _SENTENCES.split(text):
         without_introduction = INTRODUCED.sub("", part.strip(" ,\"'()*"), count=1)
-        sentence = _TRICKY.sub("", without_introduction)
+        sentence = _TRICKY_QUESTION.sub("", without_introduction)
         if sentence:
             sentences.append(sentence)
     return bool(sentences) and all(

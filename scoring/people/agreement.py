@@ -23,7 +23,7 @@ class PeopleAgreement:
     """Agreement among several people, and between them and the measures."""
 
     contests: int
-    """Number of contests with votes, even with those of one person only."""
+    """Number of contests with votes, including those with votes of one person only."""
     with_reference: int
     """Contests with several votes that are left out because one side is a reference."""
     people: agreement.People

@@ -11,8 +11,8 @@ import numpy as np
 from arena.types import grouped
 from scoring.benchmarks.mm_vet_questions import truth_parts
 from scoring.people.corrected_mean import (
-    LEAST,
-    LEAST_OF_GROUP,
+    LEAST_FOR_GROUP,
+    LEAST_FOR_MEAN,
     CorrectedMean,
     MarkedScores,
     corrected_mean,
@@ -145,7 +145,7 @@ def _calibrate_judge(
     for group, group_scores in sorted(scores_by_group.items()):
         if len(group_scores) >= LEAST_MARKS:
             groups[group] = _measures(group_scores, median_marks)
-        if len(group_scores) >= LEAST_OF_GROUP:
+        if len(group_scores) >= LEAST_FOR_GROUP:
             mean = _people_mean(report, median_marks, strata, group)
             if mean is not None:
                 group_means[group] = mean
@@ -179,7 +179,7 @@ def _people_mean(
     ]
     scores = [report.answers[item].score for item in items]
     marked_places = [place for place, item in enumerate(items) if item in median_marks]
-    if len(marked_places) < LEAST or None in scores:
+    if len(marked_places) < LEAST_FOR_MEAN or None in scores:
         return None
     marks = np.array([median_marks[items[place]] for place in marked_places])
     strata_codes = None

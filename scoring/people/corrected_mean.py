@@ -29,9 +29,9 @@ ANCHOR = 0.5
 one of 1: their sum of squares about 0.5."""
 FOLDS = 5
 """Parts of the marks, each with a weight from the other parts."""
-LEAST = 5
+LEAST_FOR_MEAN = 5
 """Marks below which there is no corrected mean."""
-LEAST_OF_GROUP = 20
+LEAST_FOR_GROUP = 20
 """Marks of a capability below which it has none."""
 
 
@@ -80,14 +80,14 @@ class CorrectedMean(NamedTuple):
 def corrected_mean(
     sample: MarkedScores, seed: int = 0, lam: float | None = None, pseudo: float = PSEUDO
 ) -> CorrectedMean:
-    """Estimates the mean mark of all answers. Raises MarksError below LEAST marks.
+    """Estimates the mean mark of all answers. Raises MarksError below LEAST_FOR_MEAN marks.
 
     `lam`: the judge's weight; None: that of PPI++. `pseudo`: the size of a pseudo-residual.
     """
     n = len(sample.marks)
     answers = len(sample.scores)
-    if n < LEAST:
-        raise MarksError(f"A corrected mean needs {LEAST} marks, and has {n}. Mark more.")
+    if n < LEAST_FOR_MEAN:
+        raise MarksError(f"A corrected mean needs {LEAST_FOR_MEAN} marks, and has {n}. Mark more.")
     marked_scores = sample.scores[sample.marked]
     strata = _marked_strata(sample)
     weights = _crossed_weights(sample, marked_scores, seed) if lam is None else np.full(n, lam)

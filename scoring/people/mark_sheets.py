@@ -8,7 +8,7 @@ import pandas as pd
 from arena.sheets import Column, Place, Sheet, estimate, estimate_cells
 from scoring.benchmarks.mm_vet_tables import capability_words
 from scoring.people.calibration import Calibration, JudgeCalibration, Panel
-from scoring.people.corrected_mean import LEAST, CorrectedMean
+from scoring.people.corrected_mean import LEAST_FOR_MEAN, CorrectedMean
 from scoring.people.measures import LEAST_INTERVAL, Interval, Measures
 from scoring.people.published import (
     PAPER_DELTAS,
@@ -130,7 +130,7 @@ def mean_sheet(judges: Sequence[JudgeCalibration]) -> Sheet:
         notes.append("Unscored: marked answers without a score. They count nowhere.")
     if not all(judge.mean for judge in judges):
         notes.append(
-            f"There's no mean with fewer than {LEAST} marks, or if an answer has no score."
+            f"There's no mean with fewer than {LEAST_FOR_MEAN} marks, or if an answer has no score."
         )
     means = [mean for judge in judges for mean in (judge.mean, *judge.group_means.values())]
     if any(mean and mean.is_whole for mean in means):

@@ -11,7 +11,7 @@ from arena.types import grouped
 from scoring.jobs.store import Job
 from scoring.people.calibration import Calibration, calibrate, paired_comparisons
 from scoring.people.corrected_mean import (
-    LEAST_OF_GROUP,
+    LEAST_FOR_GROUP,
     CorrectedMean,
     MarkedScores,
     difference,
@@ -174,7 +174,7 @@ def _differences(marking: Marking, job: Job, own: JudgedReport) -> dict[str, Cor
         question_ids = sorted(own_scores.keys() & other_scores.keys())
         own_marks = _marked_scores([own_scores[id] for id in question_ids])
         other_marks = _marked_scores([other_scores[id] for id in question_ids])
-        if len(np.intersect1d(own_marks.marked, other_marks.marked)) >= LEAST_OF_GROUP:
+        if len(np.intersect1d(own_marks.marked, other_marks.marked)) >= LEAST_FOR_GROUP:
             differences[other.title] = difference(other_marks, own_marks)
     return differences
 
