@@ -358,7 +358,7 @@ def test_linear_rules_find_what_their_plain_forms_find(text):
         for one in statements._LETTER_ALONE.finditer(text)
     ]
     assert found == [(one.start(), one[1], one.end()) for one in STANDING.finditer(text)]
-    letters = [one.start(1) for one in strict._LETTER_ALONE.finditer(text)]
+    letters = [one.start(1) for one in strict._SEPARATE_LETTER.finditer(text)]
     assert letters == [one.start(1) for one in STRICT_STANDING.finditer(text)]
     assert bool(phrases.ADDRESSES.pattern.search(text)) == bool(ADDRESSES.search(text))
     assert bool(phrases.ORDERS.search(text)) == bool(ORDERS.search(text))

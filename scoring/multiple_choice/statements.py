@@ -36,7 +36,7 @@ class Reference:
 
     letter: str
     content_letter: str | None
-    """The option that a content names, directly after the letter or without one; None without a content."""
+    """The option named by its content, directly after the letter or instead of it; None if no content is named."""
     start: int
     """The place of the letter, or of the content if there is no letter."""
     end: int
@@ -59,7 +59,7 @@ _AFTER_LETTER = re.compile(
     r"|from|in the (?:list|options)"
     r"|,)\b)"
 )
-"""Text after an "A" or "I" that is a letter, not an article or a pronoun."""
+"""Text that shows the "A" or "I" before it to be a letter, not an article or a pronoun."""
 _DESCRIPTION = re.compile(
     r"(?<!correct )(?<!right )(?<!best )(?<!final )\b(?:option|choice|letter)s?"
     rf"\s*+[\"'(\[*]*+(?-i:[A-Z])(?!{IN_A_WORD})",
@@ -99,6 +99,7 @@ _BETWEEN_OPTIONS = re.compile(
     r"(?:(?:或者|或|和|及|与|以及)\s*+)?",
     re.I,
 )
+"""Text between two options: ", " in "B, C", " or maybe " in "B or maybe C"; empty where there is none."""
 _TAKEN_UP_AGAIN = re.compile(
     r"[\s\"'”’)\]}$*.,;:!…。，；！-]*+(?:(?:but|oh|so|ok|okay)\b[\s,.…]*+){0,2}"
     r"(?:(?:wait|hmm+|hold on|on second thought)\b|(?P<check>let (?:me|us) (?:just )?(?:double[- ]?check|re-?check"
@@ -127,11 +128,14 @@ _NEAR_CHARACTERS = 160
 _LONGEST_RIGHT = 400
 """Most characters from a letter to the end of the words that call it right, without its content."""
 _LONGEST_PHRASE = 32
-"""Most characters of a clause mark or a denial, not counting a word's own ending."""
+"""Most characters of a clause mark or a denial, without the open ending of words such as "suppos..."."""
 
 
 class _ClauseDenials:
-    """The denials before places of a text, each within its clause. Places must ascend: little text is read twice."""
+    """The denials before places of a text, each within its clause.
+
+    Places must ascend, so that little text is read twice.
+    """
 
     def __init__(self, text: str, denials: re.Pattern[str]) -> None:
         self._text = text
@@ -193,7 +197,7 @@ def instruction_to_reader(answer: AnswerText) -> str:
         address = _in_pieces(ADDRESSES.pattern, answer.masked)
     else:
         address = next(answer.matches(ADDRESSES), None)
-    # "answer" is no word of an order, since most texts have it.
+    # Most texts have the word "answer", so ORDER_WORDS leaves it out.
     may_order = not answer.words.isdisjoint(ORDER_WORDS) or "answer only" in answer.lower
     order = _in_pieces(ORDERS, answer.masked) if may_order else None
     matches = [match for match in (address, order) if match]
@@ -256,7 +260,7 @@ def _statement_at_end(answer: AnswerText, frames: list[re.Match[str]]) -> Refere
     reference = _stated_option(answer, frame, _ClauseDenials(answer.masked, DENIED))
     if reference is None:
         return None
-    # The option of the frame before may be a long content, which ends later.
+    # The frame before this one may state a long content that ends later.
     number = frames.index(frame)
     if number > 0:
         option_before = _option_at(answer, frames[number - 1].end())
@@ -424,7 +428,7 @@ _LETTER_ALONE = re.compile(
     r"(?=[\"'(\[*ocA-Z])"
     # A match begins outside a word, and before a run of quotes and brackets rather than within it.
     rf"(?:(?<!{IN_A_WORD})(?<![-/\"(\[*])"
-    # Directly after a word, as in "answer(B)", it begins with the first of them that is not "'".
+    # Directly after a word, as in "answer(B)", at least one of the marks must be other than "'".
     r"|(?:(?<=[^\W\u3400-\u9fff])|(?<=[’&+#/-]))'*+[\"(\[*])"
     rf"(?P<all>[\"'(\[*]*+(?:(?:[Oo]ption|[Cc]hoice)\s+[\"'(\[*]*+)?"
     rf"(?<!{IN_A_WORD})(?P<letter>[A-Z])(?!{IN_A_WORD}))"

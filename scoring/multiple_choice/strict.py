@@ -57,7 +57,7 @@ from scoring.multiple_choice.wrappers import InnerText, inner_text, without_list
 
 ENDS = 4_000
 """Characters read at the start and at the end of a longer answer, after its reasoning is removed."""
-MOST_REFUSAL = 400
+_LONGEST_REFUSAL = 400
 """Characters of the longest refusal."""
 _ENDLESS_REPETITIONS = 6
 """Repetitions from which a passage is endless."""
@@ -94,7 +94,7 @@ _LEADING_LABEL = re.compile(
 )
 _INITIAL = re.compile(r"[A-Z]\.(?!\w)(?:\s|\Z)")
 """A second initial: "C. S. Lewis" is no option C."""
-_OF_A_THING = re.compile(
+_THING_BEFORE_LETTER = re.compile(
     r"\b(?:(?:the|an?|in|of|on|at|from|with)\s(?!(?:correct|right|best|final|option|choice|answer|letter)\b)[a-z]{2,20}"
     r"|image|picture|photo|figure|panel|frame|graph|chart|diagram|view|car|person|object|line|point|region|sample|group)\s\Z",
     re.IGNORECASE,
@@ -108,16 +108,16 @@ _SCORE = re.compile(r"[\"']\s?:\s?[.\d]")
 _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
 _LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
 _SENTENCES = re.compile(r"[.!?\n。;]+")
-_LETTER_ALONE = re.compile(
-    # The letter comes first, so that all other places are skipped quickly.
+_SEPARATE_LETTER = re.compile(
+    # The letter comes first, which skips all other places quickly. "option" may be directly before it: "optionB".
     rf"([B-HJ-Z])(?!{IN_A_WORD}|-\w)(?:(?<!{IN_A_WORD}[A-Z])(?<![-/.][A-Z])|(?<=(?:option|choice)[A-Z])"
     rf"(?<!{IN_A_WORD}option[A-Z])(?<!{IN_A_WORD}choice[A-Z])(?<![-/.]option[A-Z])(?<![-/.]choice[A-Z]))"
 )
-_A_OR_I_ALONE = re.compile(
+_SEPARATE_A_OR_I = re.compile(
     r"(?<![\w'’])[(\[\"]?([AI])(?:[)\]\":,.](?=\s|$|[)\]\",.])|$)"
     r"|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?\s+([AI])(?!\w)"
 )
-_TRICKY = re.compile(
+_TRICKY_QUESTION = re.compile(
     r"\A(?:actually|honestly|hmm|well|okay|ok)?,?\s?(?:this|that|it)(?:\s(?:one|question))?\sis\s(?:a\s)?(?:tricky|hard|difficult)"
     r"[^.,]{0,20},\s?(?:and\s|so\s)?",
     re.IGNORECASE,
@@ -129,8 +129,8 @@ _NOT = re.compile(r"not\b")
 _ANY_WORD = re.compile(r"[\w'’]+")
 _MOST_WORDS = 8
 """Most words of an answer that is a letter among fillers."""
-_WRAPPER_START = re.compile(r"[b<{](?:(?<!b)|ox)")
-MOST_BOX = 400
+_WRAPPER_START = re.compile(r"[b<{](?:(?<!b)|ox)")  # "box", "<" or "{", by the first character
+_LONGEST_BOX = 400
 """Most characters of a box."""
 _BARE_LETTER = re.compile(
     rf"{_OPEN}(?i:(?:(?:the|my)\s)?(?:(?:final|correct)\s)?(?:answer|letter|choice)\s?(?:is|:)?)?{_OPEN}([A-Z]){_CLOSE}"
@@ -158,6 +158,7 @@ def strict_decision(prediction: str, options: Mapping[str, str]) -> Decision:
         trail.append(Clue(Rule.CUT, None, f"all but the first and the last {ENDS:,} characters"))
     clue = _first_clue(AnswerText(text, options)) or Clue(Rule.UNDECIDED, None, text[:200])
     if trail and clue.rule is Rule.CONFLICT:
+        # After the cuts, the rest may be a common answer, such as a letter with its own option's text.
         clue = common_answer(inner.text, options) or clue
     if inner.rest or inner.rival_claim:
         clue = _with_text_behind_wrappers(clue, inner, options)
@@ -187,7 +188,7 @@ def _is_unclear(answer: AnswerText, clue: Clue) -> bool:
     if not bare_letter or bare_letter[1] not in answer.contents.unclear_letters:
         return False
     if not answer.contents.has_signed_letter:
-        return clue.rule is not Rule.ALONE  # `common_answer` reads a letter alone, too.
+        return clue.rule is not Rule.ALONE  # A whole answer is a label, as for `common_answer`.
     is_bold = clue.span.startswith("*")
     return is_bold or not SIGN_BEHIND.match(clue.span, bare_letter.end(1))
 
@@ -198,16 +199,16 @@ def _text_in_wrappers(text: str, options: Mapping[str, str]) -> InnerText:
         return InnerText(text, (), "")
 
     def read_letter(inner: str) -> str | None:
-        if len(inner) > MOST_BOX:
+        if len(inner) > _LONGEST_BOX:
             return None
         clue = _first_clue(AnswerText(bare_text(inner), options))
         return clue.letter if clue and clue.letter in options else None
 
     def is_claim(inner: str) -> bool:
-        answer = AnswerText(bare_text(inner)[:MOST_BOX], options)
+        answer = AnswerText(bare_text(inner)[:_LONGEST_BOX], options)
         is_letter = bool(_NOTHING_MORE.fullmatch(answer.text))
         is_number = bool(answer.contents.values) and any(map(str.isdigit, answer.text))
-        return is_letter or is_number or bool(answer.mentions) or len(_letters_alone(answer)) > 1
+        return is_letter or is_number or bool(answer.mentions) or len(_separate_letters(answer)) > 1
 
     return inner_text(text, read_letter, is_claim)
 
@@ -396,7 +397,7 @@ def _leading_label(answer: AnswerText) -> Clue | None:
     is_label = has_content or _is_marked(match) or _REASON.match(rest)
     if not is_label or (not has_own_content and _PLAIN_NO.fullmatch(rest)):
         return None
-    if _letters_alone(answer, label.end) - {label.letter}:
+    if _separate_letters(answer, label.end) - {label.letter}:
         return conflict
     is_unsure = (
         is_hedged(answer, label) or SECOND_THOUGHTS.search(rest) or _is_contradicted(answer, label)
@@ -407,7 +408,7 @@ def _leading_label(answer: AnswerText) -> Clue | None:
 
 
 def _has_other_content(answer: AnswerText, match: re.Match[str], label: Reference) -> bool:
-    """Whether the label stands before another option's content, or may be the article "A" of one."""
+    """Whether the content after the label is another option's, or the label may be an article: "A cat and a dog"."""
     if label.content_letter is None:
         return False
     if label.content_letter != label.letter:
@@ -443,7 +444,7 @@ def _letter_on_its_line(answer: AnswerText) -> Clue | None:
     if len(line_by_letter) != 1:
         return None
     letter, span = line_by_letter.popitem()
-    has_rival = answer.named_options.affirmed - {letter} or _letters_alone(answer) - {letter}
+    has_rival = answer.named_options.affirmed - {letter} or _separate_letters(answer) - {letter}
     if letter not in answer.options or has_rival:
         return None
     return Clue(Rule.LINE, letter, span)
@@ -452,16 +453,16 @@ def _letter_on_its_line(answer: AnswerText) -> Clue | None:
 def _labelled_content(answer: AnswerText) -> Clue | None:
     """The only option that appears with its own label: "it shows (B) cat"; a list of options has several."""
     span_by_letter: dict[str, str] = {}
-    for place in _letter_alone_places(answer.masked):
+    for place in _separate_letter_places(answer.masked):
         label = reference_at(answer, place)
         if label is None or label.content_letter != label.letter:
             continue
-        if not _OF_A_THING.search(answer.masked, max(0, place - _FRONT_CHARACTERS), place):
+        if not _THING_BEFORE_LETTER.search(answer.masked, max(0, place - _FRONT_CHARACTERS), place):
             span_by_letter[label.letter] = label.span
     if len(span_by_letter) != 1:
         return None
     letter, span = span_by_letter.popitem()
-    has_rival = _letters_alone(answer) - {letter} or answer.named_options.every - {letter}
+    has_rival = _separate_letters(answer) - {letter} or answer.named_options.every - {letter}
     is_denied = NOT.search(answer.sentence(answer.text.find(span)))
     if has_rival or is_denied:
         return None
@@ -478,7 +479,8 @@ def _letter_among_fillers(answer: AnswerText) -> Clue | None:
     if len(letters) != 1 or "?" in answer.text or not FILLERS.issuperset(other_words):
         return None
     letter = letters[0]
-    if letter not in answer.options or letter not in _letters_alone(answer) - {"A"}:
+    # Among words, "A" may be the article.
+    if letter == "A" or letter not in answer.options or letter not in _separate_letters(answer):
         return None
     return Clue(Rule.FILLERS, letter, answer.text)
 
@@ -488,10 +490,8 @@ def _only_named_content(answer: AnswerText) -> Clue | None:
     affirmed = answer.named_options.affirmed
     if not affirmed:
         return None
-    if len(affirmed) > 1:
-        return _conflict(answer)
     letter = next(iter(affirmed))
-    if is_compound(answer, letter):
+    if len(affirmed) > 1 or is_compound(answer, letter):
         return _conflict(answer)
     mention = next(mention for mention in answer.mentions if mention.letter == letter)
     is_common = answer.contents.texts[letter] in COMMON
@@ -502,7 +502,7 @@ def _only_named_content(answer: AnswerText) -> Clue | None:
         or is_one_of_both(answer, letter)
         or loses_sign(answer, mention)
         or (is_common and is_another_word(answer, letter))
-        or _letters_alone(answer) - {letter}
+        or _separate_letters(answer) - {letter}
         or are_all_named
     )
     span = answer.text[mention.start : mention.end]
@@ -515,19 +515,19 @@ def _refusal(answer: AnswerText) -> Clue | None:
     """An answer in which every sentence refuses, if no option means that none is right."""
     if answer.mentions or any(map(NONE_LIKE.search, answer.options.values())):
         return None
-    if not refuses(answer.text) or _letters_alone(answer):
+    if not refuses(answer.text) or _separate_letters(answer):
         return None
     return Clue(Rule.REFUSAL, none_of(answer.options), answer.text)
 
 
 def refuses(text: str) -> bool:
     """Whether every sentence of a short text refuses."""
-    if len(text) > MOST_REFUSAL:
+    if len(text) > _LONGEST_REFUSAL:
         return False
     sentences = []
     for part in _SENTENCES.split(text):
         without_introduction = INTRODUCED.sub("", part.strip(" ,\"'()*"), count=1)
-        sentence = _TRICKY.sub("", without_introduction)
+        sentence = _TRICKY_QUESTION.sub("", without_introduction)
         if sentence:
             sentences.append(sentence)
     return bool(sentences) and all(
@@ -567,14 +567,12 @@ def _is_contradicted(answer: AnswerText, statement: Reference) -> bool:
 
 
 def _is_corrected(answer: AnswerText, statement: Reference) -> bool:
-    """Whether second thoughts and another letter follow a statement, or another label follows its content.
-
-    A score behind its letter is one of several options' scores, and no statement either.
-    """
+    """Whether second thoughts with another letter, another option's label, or a score follow a statement."""
     if _SCORE.match(answer.text, statement.start + 1):
         return True
     is_small = answer.text[statement.start] == statement.letter.lower()
-    other_letters = _letters_alone(answer, statement.end, is_small) - {statement.letter}
+    later_letters = _separate_letters(answer, statement.end, in_any_case=is_small)
+    other_letters = later_letters - {statement.letter}
     if not other_letters:
         return False
     rest = answer.masked[statement.end :]
@@ -586,15 +584,16 @@ def _is_corrected(answer: AnswerText, statement: Reference) -> bool:
     return any(f"option {letter}" in rest_of_sentence for letter in other_letters)
 
 
-def _letter_alone_places(masked: str) -> list[int]:
-    """Positions of letters that stand alone; A and I are words unless punctuation sets them off."""
-    places = [match.start(1) for match in _LETTER_ALONE.finditer(masked)]
-    places += [match.start(match.lastindex or 1) for match in _A_OR_I_ALONE.finditer(masked)]
+def _separate_letter_places(masked: str) -> list[int]:
+    """Positions of separate letters; A and I are words unless punctuation sets them off."""
+    places = [match.start(1) for match in _SEPARATE_LETTER.finditer(masked)]
+    # Of the pattern's two groups, the one that matched has the letter.
+    places += [match.start(match.lastindex or 1) for match in _SEPARATE_A_OR_I.finditer(masked)]
     return places
 
 
-def _letters_alone(answer: AnswerText, start: int = 0, in_any_case: bool = False) -> set[str]:
-    """Letters that stand alone from here on, as options do; a letter after I only if it is an option."""
+def _separate_letters(answer: AnswerText, start: int = 0, in_any_case: bool = False) -> set[str]:
+    """Separate letters from `start` on, which may name options; a letter after I only if it is an option."""
     masked = answer.masked[start:].upper() if in_any_case else answer.masked[start:]
-    letters = {masked[place] for place in _letter_alone_places(masked)}
+    letters = {masked[place] for place in _separate_letter_places(masked)}
     return {letter for letter in letters if letter in USUAL_LETTERS or letter in answer.options}

@@ -45,7 +45,7 @@ class Truths:
     notice: str = ""
     """The way in which cells other than letters were read; "" if there are only letters."""
     misfit: Misfit | None = None
-    """The first number that fits no reading of the column."""
+    """The first number that fits no reading of the column; None if there is none."""
 
 
 def plain_option(text: str) -> str:

@@ -11,7 +11,7 @@ from pydantic import StrictBool, StrictInt
 LETTERS = ascii_uppercase
 """Letters that options may have."""
 USUAL_LETTERS = LETTERS[:9]
-"""The usual letters of options. A file may lack some of these columns; later ones are options only without a gap."""
+"""The usual letters of options. A file may lack some; a later letter is an option only if none before it is missing."""
 NONE = "Z"
 """"None of the options" in a decision, whatever letter a benchmark uses for it: see `none_of`."""
 NO_CATEGORY = "(no category)"
@@ -148,7 +148,7 @@ class Clue:
 
     rule: Rule
     letter: str | None
-    """An option's letter, `NONE`, or None if the rule excludes every reading."""
+    """An option's letter, `NONE`, or None if the rule chooses none of them."""
     span: str
     """The part of the answer behind the reading."""
 

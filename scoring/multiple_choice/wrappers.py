@@ -24,8 +24,10 @@ class InnerText(NamedTuple):
     rest: str
     """The text after the wrappers; "" if there are none."""
     rival_claim: str = ""
-    """What the last box claims, if it is not an option, or two boxes that are joined, or thoughts after it that open
-    the question again; "" if only the text decides."""
+    """A claim against the text: a last box without an option, two joined boxes, or second thoughts after the wrappers.
+
+    "" if only the text decides.
+    """
 
 
 ReadOption = Callable[[str], str | None]
@@ -86,12 +88,13 @@ def inner_text(text: str, read: ReadOption, is_claim: Callable[[str], bool]) -> 
                 return _text_around_boxes(text, wrappers, cuts, rest, is_claim)
             before = _box_before(wrappers, box)
             if _is_joined(text, before, box) and read(before.text):
-                return InnerText(text, tuple(cuts), "", text[before.start : box.end])
+                return InnerText(text, tuple(cuts), "", rival_claim=text[before.start : box.end])
             wrapper = box
         rest = text[wrapper.end :] + "\n" + rest
         text = wrapper.text
         cuts.append(wrapper.name)
-    return InnerText(text, tuple(cuts), rest, rest if is_taken_up_again(rest, 0) else "")
+    second_thoughts = rest if is_taken_up_again(rest, 0) else ""
+    return InnerText(text, tuple(cuts), rest, rival_claim=second_thoughts)
 
 
 def _text_around_boxes(

@@ -23,7 +23,7 @@ class PeopleAgreement:
     """Agreement among several people, and between them and the measures."""
 
     contests: int
-    """Number of contests with votes, even with those of one person only."""
+    """Number of contests with votes, including those with votes of one person only."""
     with_reference: int
     """Contests with several votes that are left out because one side is a reference."""
     people: agreement.People
@@ -37,9 +37,10 @@ def people_agreement(
     metrics: Collection[MetricName] = INSTALLED,
     scorer: Callable[[MetricName, Sequence[Candidate]], Scores] = score,
 ) -> PeopleAgreement:
-    """Agreement of people with each other, and with judges, text metrics and other `scores`, by the metric's name.
+    """Agreement of people with each other, with the poll's judges and with metrics.
 
-    `scorer` computes a text metric's scores. Raises TextMetricError.
+    `scores` are further metrics' scores, by the metric's name. `scorer` computes the scores of the text metrics in
+    `metrics`. Raises TextMetricError.
     """
     with_several_votes = agreement.with_several_votes(poll.choices)
     contests = between_models(poll)

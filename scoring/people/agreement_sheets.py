@@ -14,7 +14,7 @@ TITLE = "How often each measure chooses like most people"
 
 
 def level_sheet(people: People) -> Sheet:
-    """The share of pairs at each level of unanimity, among those with as many votes.
+    """The share of pairs at each level of unanimity, among those with the same number of votes.
 
     The last row is the share of single votes that agree with the majority.
     """
@@ -86,7 +86,7 @@ def measure_sheet(agreement: PeopleAgreement, levels: Sequence[Level] | None = N
 
 def usual_levels(people: People) -> list[Level]:
     """The levels with a majority, for the most common number of votes per pair."""
-    # The shares of all levels with as many votes have the same n.
+    # All levels with the same number of votes are shares of the same pairs.
     pairs_by_votes = {level.votes: share.n for level, share in people.levels.items()}
     usual_votes = max(pairs_by_votes, key=lambda votes: (pairs_by_votes[votes], votes), default=0)
     return [
@@ -97,7 +97,7 @@ def usual_levels(people: People) -> list[Level]:
 
 
 def _cells(key: str, share: Share) -> dict[str, float | None]:
-    """The cells of a share, of its hits and of the number of pairs or votes that it is of."""
+    """The cells of a share, its hits and its n, which counts pairs or votes."""
     low = share.low if share.n else None
     high = share.high if share.n else None
     cells = estimate_cells(key, share.value, low, high)

@@ -11,8 +11,8 @@ import numpy as np
 from arena.types import grouped
 from scoring.benchmarks.mm_vet_questions import truth_parts
 from scoring.people.corrected_mean import (
-    LEAST,
-    LEAST_OF_GROUP,
+    LEAST_FOR_GROUP,
+    LEAST_FOR_MEAN,
     CorrectedMean,
     MarkedScores,
     corrected_mean,
@@ -48,11 +48,14 @@ class JudgeCalibration:
 
 @dataclass(frozen=True)
 class Panel:
-    """The judges together: as MM-Vet's Table 7 combines them, and as a panel would score."""
+    """The distance of several judges together from people."""
 
     mean_of_deltas: float
+    """Mean of the judges' own deltas, as in MM-Vet's Table 7."""
     delta_of_mean: float
+    """Delta of the judges' mean scores."""
     delta_of_median: float
+    """Delta of the judges' median scores."""
 
 
 @dataclass(frozen=True)
@@ -81,15 +84,15 @@ class Calibration:
 def calibrate(
     reports: Sequence[JudgedReport],
     marks: Sequence[PersonMark],
-    again: Sequence[PersonMark] = (),
+    second_marks: Sequence[PersonMark] = (),
     strata: Mapping[str, str] | None = None,
 ) -> Calibration:
     """Compares judges of the same answers with people.
 
     Raises MarksError below LEAST_MARKS marked answers, or if a judge scored fewer of them.
 
-    `again` are second marks by the same people. `strata` is each answer's stratum, within which the answers to mark
-    were drawn by lot; None if they were drawn from all answers.
+    `second_marks` are by the same people. `strata` is each answer's stratum, within which the answers to mark were
+    drawn by lot; None if they were drawn from all answers.
     """
     by_item = grouped((mark.item, mark.score) for mark in marks)
     items = [item for item in by_item if all(item in report.answers for report in reports)]
@@ -107,7 +110,7 @@ def calibrate(
         baselines=_baselines(reports[0], median_marks),
         people=_people(marks),
         panel=_panel(reports, median_marks),
-        repeated=_repeated(marks, again),
+        repeated=_repeated(marks, second_marks),
     )
 
 
@@ -142,7 +145,7 @@ def _calibrate_judge(
     for group, group_scores in sorted(scores_by_group.items()):
         if len(group_scores) >= LEAST_MARKS:
             groups[group] = _measures(group_scores, median_marks)
-        if len(group_scores) >= LEAST_OF_GROUP:
+        if len(group_scores) >= LEAST_FOR_GROUP:
             mean = _people_mean(report, median_marks, strata, group)
             if mean is not None:
                 group_means[group] = mean
@@ -176,7 +179,7 @@ def _people_mean(
     ]
     scores = [report.answers[item].score for item in items]
     marked_places = [place for place, item in enumerate(items) if item in median_marks]
-    if len(marked_places) < LEAST or None in scores:
+    if len(marked_places) < LEAST_FOR_MEAN or None in scores:
         return None
     marks = np.array([median_marks[items[place]] for place in marked_places])
     strata_codes = None
@@ -210,11 +213,11 @@ def _people(marks: Sequence[PersonMark]) -> Measures | None:
     return _paired_measures([scores[:2] for scores in by_item.values() if len(scores) > 1])
 
 
-def _repeated(marks: Sequence[PersonMark], again: Sequence[PersonMark]) -> Measures | None:
+def _repeated(marks: Sequence[PersonMark], second_marks: Sequence[PersonMark]) -> Measures | None:
     """Compares the same people's second marks with their first."""
     first_scores = {(mark.item, mark.marker): mark.score for mark in marks}
     pairs = []
-    for mark in again:
+    for mark in second_marks:
         first_score = first_scores.get((mark.item, mark.marker))
         if first_score is not None:
             pairs.append((mark.score, first_score))
@@ -230,6 +233,7 @@ def _paired_measures(pairs: Sequence[Sequence[float]]) -> Measures | None:
 
 
 def _panel(reports: Sequence[JudgedReport], median_marks: Mapping[str, float]) -> Panel | None:
+    """Over the answers that all judges scored; None for a single judge, and below LEAST_MARKS such answers."""
     scored = [
         item
         for item in median_marks

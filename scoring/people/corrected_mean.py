@@ -7,9 +7,8 @@ that of the draw, stratum by stratum: (1 - n/N) s^2 / n.
 
 A good judge breaks the plain interval: where errors are rare, few marks show none, and s^2 is near 0. Marks that are
 all alike break it too, and so does a judge whose errors are all on one side. Two pseudo-residuals of +-PSEUDO are
-therefore added to s^2, once for all strata together. Few marks say as little about the weight, which is therefore drawn
-towards 1, which takes the judge's scores as they are, by ANCHOR. An interval never leaves what the answers without a
-mark still allow.
+therefore added to s^2, once for all strata together. Few marks say as little about the weight: ANCHOR draws it towards
+1, where the judge's scores count in full. An interval never leaves what the answers without a mark still allow.
 """
 
 from collections.abc import Sequence
@@ -26,13 +25,13 @@ from scoring.people.measures import Interval, MarksError
 PSEUDO = 0.7
 """Size of each of the two pseudo-residuals; docs/methods.md ("Calibration") has the intervals' coverage with 0.7."""
 ANCHOR = 0.5
-"""Sum of squares of two answers on which judge and people agree, one worth nothing and one worth everything:
-0 and 1, about their mean of 0.5."""
+"""Added to the weight's covariance and variance, as by two more answers on which judge and people agree, one of 0 and
+one of 1: their sum of squares about 0.5."""
 FOLDS = 5
 """Parts of the marks, each with a weight from the other parts."""
-LEAST = 5
+LEAST_FOR_MEAN = 5
 """Marks below which there is no corrected mean."""
-LEAST_OF_GROUP = 20
+LEAST_FOR_GROUP = 20
 """Marks of a capability below which it has none."""
 
 
@@ -81,14 +80,14 @@ class CorrectedMean(NamedTuple):
 def corrected_mean(
     sample: MarkedScores, seed: int = 0, lam: float | None = None, pseudo: float = PSEUDO
 ) -> CorrectedMean:
-    """Estimates the mean mark of all answers. Raises MarksError below LEAST marks.
+    """Estimates the mean mark of all answers. Raises MarksError below LEAST_FOR_MEAN marks.
 
     `lam`: the judge's weight; None: that of PPI++. `pseudo`: the size of a pseudo-residual.
     """
     n = len(sample.marks)
     answers = len(sample.scores)
-    if n < LEAST:
-        raise MarksError(f"A corrected mean needs {LEAST} marks, and has {n}. Mark more.")
+    if n < LEAST_FOR_MEAN:
+        raise MarksError(f"A corrected mean needs {LEAST_FOR_MEAN} marks, and has {n}. Mark more.")
     marked_scores = sample.scores[sample.marked]
     strata = _marked_strata(sample)
     weights = _crossed_weights(sample, marked_scores, seed) if lam is None else np.full(n, lam)

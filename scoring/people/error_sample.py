@@ -35,7 +35,7 @@ class KnownErrors:
     scored: int
     """Answers with a score that was read, not assigned; 0 for a file without right answers, such as a TEST split."""
     mean: float | None
-    """Their mean score, from 0 to 1."""
+    """Mean of these scores, from 0 to 1; None if there are none."""
 
     @property
     def by_item(self) -> Mapping[str, GroupedError]:

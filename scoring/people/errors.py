@@ -107,7 +107,7 @@ class Label(NamedTuple):
     group: str
     """The stratum that the answer was drawn from: subtask, ability, set of capabilities."""
     labeller: str
-    """The person, by whom labels are told apart."""
+    """The person: a name from a file, or the `Mark.person` of a stored label."""
     main: ErrorKey
     further: tuple[ErrorKey, ...] = ()
     """Other kinds that apply, without `main`, in the order of the keys."""

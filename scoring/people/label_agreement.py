@@ -36,22 +36,23 @@ class LabelAgreement:
     """Alpha of each chosen kind: of whether it is chosen at all, as the main or a further kind."""
     common: Share
     """Share of pairs of people, answer by answer, with a kind in common."""
-    own: Estimate
+    same_person: Estimate
     """Krippendorff's alpha of the same people's main kinds in their first two rounds."""
 
     @property
     def has_repeats(self) -> bool:
         """Whether several people labelled an answer, or people's agreement with themselves is known."""
-        return self.answers > 0 or self.own.value is not None
+        return self.answers > 0 or self.same_person.value is not None
 
 
 def label_agreement(labels_by_model: Mapping[str, Iterable[Label]]) -> LabelAgreement:
     """Agreement over all labels. Between people, each one's last round counts."""
-    answers = _rounds_by_answer(labels_by_model)
     first_two_rounds = []
-    for people in answers:
-        first_two_rounds += [[label.main for label in rounds[:2]] for rounds in people]
-    shared_answers = [[rounds[-1] for rounds in people] for people in answers if len(people) > 1]
+    shared_answers = []
+    for rounds_by_person in _rounds_by_answer(labels_by_model):
+        first_two_rounds += [[label.main for label in rounds[:2]] for rounds in rounds_by_person]
+        if len(rounds_by_person) > 1:
+            shared_answers.append([rounds[-1] for rounds in rounds_by_person])
     label_kinds_by_answer = [[_kinds(label) for label in labels] for labels in shared_answers]
     pairs = chain.from_iterable(
         combinations(label_kinds, 2) for label_kinds in label_kinds_by_answer
@@ -70,7 +71,7 @@ def label_agreement(labels_by_model: Mapping[str, Iterable[Label]]) -> LabelAgre
         main=alpha([[label.main for label in labels] for labels in shared_answers]),
         kinds=alphas,
         common=share(sum(has_common), len(has_common)),
-        own=alpha(first_two_rounds),
+        same_person=alpha(first_two_rounds),
     )
 
 
@@ -106,7 +107,7 @@ class DoubtedQuestion(NamedTuple):
     people: int
     models: int
     annotation: int
-    """Labels that call the question wrong, one a person and model, as the main kind or a further one."""
+    """Labels that call the question wrong, as the main or a further kind: for each model, each person's last one."""
     right: int
     """Labels that call the answer right, counted in the same way."""
     notes: tuple[str, ...]

@@ -19,7 +19,7 @@ PersonColumn = Literal["labeller", "proposed_by"]
 """The column with a label's source: a person labels, rules or a judge propose. No file has both."""
 COLUMNS = ("item", "group", "answer_sha256", "labeller", "round", "main", "further", "note")
 _PROPOSED_BY = ("proposedby",)
-"""The column of proposals, without its signs."""
+"""The column `proposed_by` as columns are compared: without signs."""
 _NO_LABELS = (
     "These are proposals, with a column proposed_by, not people's labels. Give them as --proposals."
 )
@@ -100,8 +100,8 @@ class _LabelRow(FileRow):
     note: str = ""
 
 
-class ReadLabels(NamedTuple):
-    """Labels that can be used, and the problems of other rows."""
+class LabelFile(NamedTuple):
+    """The labels of a file that can be used, and the problems of its other rows."""
 
     labels: tuple[Label, ...]
     problems: tuple[str, ...]
@@ -111,7 +111,7 @@ def read_labels(
     path: Path,
     errors: Mapping[str, GroupedError],
     person_column: PersonColumn = "labeller",
-) -> ReadLabels:
+) -> LabelFile:
     """Reads labels of a model's errors, or proposals for them. `errors` are the wrong answers by item.
 
     Raises RowsError without the columns, and for proposals in place of people's labels or the reverse.
@@ -125,15 +125,15 @@ def read_labels(
         return ""
 
     with row_errors(path.name):
-        read = sound_rows(
-            _labelled(read_records(path), person_column),
+        sound = sound_rows(
+            _labelled_records(read_records(path), person_column),
             _LabelRow,
             check=problem,
             key=("item", "labeller", "round"),
             repeat_problem="this person labelled this answer in a row before",
         )
-    labels = (_label(row, errors[row.item].group) for _, row in read.rows)
-    return ReadLabels(tuple(labels), read.problems)
+    labels = (_label(row, errors[row.item].group) for _, row in sound.rows)
+    return LabelFile(tuple(labels), sound.problems)
 
 
 def drawn_items(path: Path) -> list[str]:
@@ -141,17 +141,19 @@ def drawn_items(path: Path) -> list[str]:
     return [row.item for _, row in read_rows(path, _DrawnRow)]
 
 
-def _labelled(records: Iterable[Record], person_column: PersonColumn) -> Iterator[Record]:
-    """Yields the rows with a main kind. Raises RowsError for a file of the other sort."""
+def _labelled_records(records: Iterable[Record], person_column: PersonColumn) -> Iterator[Record]:
+    """Yields the rows with a main kind, and all rows of a file without that column, which is then an error.
+
+    Raises RowsError for proposals in place of people's labels or the reverse.
+    """
     expects_proposals = person_column == "proposed_by"
     for record in records:
         has_proposals = column_named(record.values, _PROPOSED_BY) is not None
         if expects_proposals != has_proposals:
             problem = _NO_PROPOSALS if expects_proposals else _NO_LABELS
             raise RowsError(problem, row=record.row)
-        has_column = "main" in record.values  # without it, `sound_rows` raises the error
-        is_labelled = bool(str(record.values.get("main") or "").strip())
-        if is_labelled or not has_column:
+        has_column = "main" in record.values
+        if not has_column or str(record.values["main"] or "").strip():
             yield record
 
 

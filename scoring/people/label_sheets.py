@@ -63,7 +63,7 @@ def bounds_text(shares: ErrorShares, bounds: ScoreBounds) -> str:
 
 
 def group_sheet(labels: Iterable[Label]) -> Sheet:
-    """Sheet of the times each kind is the main one in each group."""
+    """Sheet of each group's number of labels with each main kind."""
     counts = count_kinds(merge_labels(labels))
     rows = [
         {"group": group, **{key: row[key] or None for key in KEYS}}
@@ -81,8 +81,8 @@ def agreement_sheet(agreement: LabelAgreement) -> Sheet:
         _alpha_row(ERROR_KINDS[key].title, estimate_of_kind)
         for key, estimate_of_kind in agreement.kinds.items()
     ]
-    if agreement.own.value is not None:
-        rows.append(_alpha_row("the main kind, same person twice", agreement.own))
+    if agreement.same_person.value is not None:
+        rows.append(_alpha_row("the main kind, same person twice", agreement.same_person))
     columns = (
         Column("named", "People agree on", has_words=True),
         estimate("alpha", "Krippendorff's alpha", places=3),

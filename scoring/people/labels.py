@@ -46,7 +46,10 @@ class LabelResults(NamedTuple):
 def label_results(
     marking: Marking, job: Job, report: AnyReport, with_others: bool = True
 ) -> LabelResults | None:
-    """A report's errors by people's labels, or None; `with_others` adds comparisons with its owner's other reports."""
+    """A report's errors by people's labels; None if it has no labels.
+
+    `with_others` adds comparisons with its owner's other reports.
+    """
     known = known_errors(answers_for("labels", report))
     labels = labels_of(marking, job, known)
     if not labels:
@@ -73,15 +76,15 @@ def labels_of(marking: Marking, job: Job, known: KnownErrors) -> list[Label]:
     groups = {answer_key(answer): group for answer, group in known.by_item.values()}
     labels = []
     for mark in marking.store.of_report("labels", job.link, job.owner, groups):
-        kinds: list[ErrorKey] = [key for key in KEYS if key == mark.entry.value]
-        if not kinds:
+        main: ErrorKey | None = next((key for key in KEYS if key == mark.entry.value), None)
+        if main is None:
             continue
         further: list[ErrorKey] = [key for key in KEYS if key in mark.entry.further]
         label = Label(
             item=mark.item,
             group=groups[mark.answer],
             labeller=mark.person,
-            main=kinds[0],
+            main=main,
             further=tuple(further),
             note=mark.entry.note,
             round=mark.round,

@@ -102,14 +102,14 @@ class _MarkRow(FileRow):
     note: str = ""
 
 
-class ReadMarks(NamedTuple):
-    """Marks that can be used, and the problems of other rows: a file loses only its wrong rows."""
+class MarkFile(NamedTuple):
+    """The marks of a file that can be used, and the problems of its other rows."""
 
     marks: tuple[PersonMark, ...]
     problems: tuple[str, ...]
 
 
-def read_marks(path: Path, judged: JudgedReport) -> ReadMarks:
+def read_marks(path: Path, judged: JudgedReport) -> MarkFile:
     """People's marks in columns `item`, `marker`, `score` (0 to 1), optionally `prediction_sha256`, `round`, `note`.
 
     Raises RowsError for a file without the first three.
@@ -133,7 +133,7 @@ def read_marks(path: Path, judged: JudgedReport) -> ReadMarks:
     marks = (
         PersonMark(row.item, row.marker, row.score, row.round, row.note) for _, row in sound.rows
     )
-    return ReadMarks(tuple(marks), sound.problems)
+    return MarkFile(tuple(marks), sound.problems)
 
 
 def read_judged_reports(paths: Sequence[Path]) -> Iterator[JudgedReport]:

@@ -8,7 +8,7 @@ import pandas as pd
 from arena.sheets import Column, Place, Sheet, estimate, estimate_cells
 from scoring.benchmarks.mm_vet_tables import capability_words
 from scoring.people.calibration import Calibration, JudgeCalibration, Panel
-from scoring.people.corrected_mean import LEAST, CorrectedMean
+from scoring.people.corrected_mean import LEAST_FOR_MEAN, CorrectedMean
 from scoring.people.measures import LEAST_INTERVAL, Interval, Measures
 from scoring.people.published import (
     PAPER_DELTAS,
@@ -21,8 +21,8 @@ NO_INTERVAL = f"Delta has no interval with fewer than {LEAST_INTERVAL} answers."
 PEOPLE = "people"
 
 
-class Measured(NamedTuple):
-    """A row of measures."""
+class MeasureRow(NamedTuple):
+    """A row of a sheet of measures."""
 
     name: str
     measures: Measures
@@ -32,23 +32,23 @@ class Measured(NamedTuple):
     """The people or judge to compare with."""
 
 
-def calibration_rows(calibration: Calibration) -> Iterator[Measured]:
+def calibration_rows(calibration: Calibration) -> Iterator[MeasureRow]:
     """Yields each judge with its capabilities, then people beside people, and rules without a judge."""
     for judge in calibration.judges:
-        yield Measured(judge.name, judge.measures)
+        yield MeasureRow(judge.name, judge.measures)
         for group, measures in judge.groups.items():
-            yield Measured(judge.name, measures, capability_words(group))
+            yield MeasureRow(judge.name, measures, capability_words(group))
     if calibration.people:
-        yield Measured("people, compared with each other", calibration.people)
+        yield MeasureRow("people, compared with each other", calibration.people)
     if calibration.repeated:
-        yield Measured("people, second time", calibration.repeated)
+        yield MeasureRow("people, second time", calibration.repeated)
     for name, measures in calibration.baselines.items():
-        yield Measured(f"without a judge: {name}", measures)
+        yield MeasureRow(f"without a judge: {name}", measures)
 
 
-def paired_rows(pairs: Mapping[tuple[str, str], Measures]) -> list[Measured]:
+def paired_rows(pairs: Mapping[tuple[str, str], Measures]) -> list[MeasureRow]:
     return [
-        Measured(judge, measures, beside=other_judge)
+        MeasureRow(judge, measures, beside=other_judge)
         for (judge, other_judge), measures in pairs.items()
     ]
 
@@ -56,7 +56,7 @@ def paired_rows(pairs: Mapping[tuple[str, str], Measures]) -> list[Measured]:
 def distance_sheet(
     name: str,
     title: str,
-    rows: Iterable[Measured],
+    rows: Iterable[MeasureRow],
     dollars: Mapping[str, float] | None = None,
     place: Place = "main",
 ) -> Sheet:
@@ -82,7 +82,7 @@ def distance_sheet(
     return Sheet(name, title, pd.DataFrame(cells), tuple(columns), note, place)
 
 
-def _distance_cells(row: Measured, dollars: Mapping[str, float]) -> dict[str, Any]:
+def _distance_cells(row: MeasureRow, dollars: Mapping[str, float]) -> dict[str, Any]:
     interval = row.measures.delta_interval
     return {
         "measured": row.name,
@@ -130,7 +130,7 @@ def mean_sheet(judges: Sequence[JudgeCalibration]) -> Sheet:
         notes.append("Unscored: marked answers without a score. They count nowhere.")
     if not all(judge.mean for judge in judges):
         notes.append(
-            f"There's no mean with fewer than {LEAST} marks, or if an answer has no score."
+            f"There's no mean with fewer than {LEAST_FOR_MEAN} marks, or if an answer has no score."
         )
     means = [mean for judge in judges for mean in (judge.mean, *judge.group_means.values())]
     if any(mean and mean.is_whole for mean in means):

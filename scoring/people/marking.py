@@ -28,7 +28,7 @@ MOST_ANSWERS = 1000
 MINUTES = 60
 """Minutes that an answer waits for a person's mark before somebody else gets it."""
 DAYS = 180
-"""Days until a link expires; then it holds to the end of the day."""
+"""Days until a link expires, at the end of the last one."""
 HELPERS = 4
 """Links for other people, beside the owner's own."""
 
@@ -42,7 +42,7 @@ class Material(NamedTuple):
 
 
 class DrawnAnswer(NamedTuple):
-    """An answer that a seat is shown, and what it says."""
+    """An answer drawn for a seat: its token and round, and its text with the question."""
 
     shown: ShownAnswer
     answer: ScoredAnswer
@@ -125,8 +125,9 @@ class Marking:
     @staticmethod
     def links(campaign: Campaign) -> Mapping[str, str]:
         """The path of each person's link, by name: the owner's and the helpers'."""
-        last_day = now() + timedelta(days=DAYS + 1)
-        until = last_day.replace(hour=0, minute=0, second=0, microsecond=0)  # the same link all day
+        day_after = now() + timedelta(days=DAYS + 1)
+        # From midnight, so that the links are the same all day.
+        until = day_after.replace(hour=0, minute=0, second=0, microsecond=0)
         names = (OWNER, *(f"helper-{number}" for number in range(1, HELPERS + 1)))
         return {
             name: made_link(campaign.key, campaign.spec, until, f"{campaign.name}.{name}")
@@ -184,6 +185,7 @@ def answers_for(kind: MarkKind, report: AnyReport) -> Sequence[ScoredAnswer]:
     benchmark: Any = benchmark_of(report)
     answers: Sequence[ScoredAnswer]
     if isinstance(report, MatchReport):
+        # Each answer once, not once for each of its matches.
         answers = VISIT_BENCH.answers_by_item(report)
     else:
         answers = benchmark.scored_answers(report)

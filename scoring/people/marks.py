@@ -11,7 +11,7 @@ from arena.types import grouped
 from scoring.jobs.store import Job
 from scoring.people.calibration import Calibration, calibrate, paired_comparisons
 from scoring.people.corrected_mean import (
-    LEAST_OF_GROUP,
+    LEAST_FOR_GROUP,
     CorrectedMean,
     MarkedScores,
     difference,
@@ -33,7 +33,7 @@ from scoring.report import Report
 PRICED_ANSWERS = 218
 """Answers for which a judge's cost is shown: MM-Vet's number."""
 MOST_JUDGES = 8
-"""Other reports of the same answers to compare with."""
+"""The most other reports to compare with, of the same answers or of other models."""
 
 
 class MarkResults(NamedTuple):
@@ -44,7 +44,7 @@ class MarkResults(NamedTuple):
     """Answers of the report that can be marked."""
     calibration: Calibration | None
     """This report's judge and others that scored the marked answers; None with too few marks."""
-    between: Mapping[tuple[str, str], Measures]
+    judge_pairs: Mapping[tuple[str, str], Measures]
     """Judge against judge, over all answers that both scored."""
     is_random: bool
     """Whether the marked answers are a random sample: no mark came from a file."""
@@ -84,7 +84,7 @@ def mark_results(
         quoted_dollars = judged_job.job.quote.dollars
         if quoted_dollars and own.answers:
             dollars[judged.judge] = quoted_dollars * PRICED_ANSWERS / len(own.answers)
-    is_random = not any(mark.is_brought for mark in marks)
+    is_random = not any(mark.is_from_file for mark in marks)
     strata = _strata(marking, marks) if is_random else None
     person_marks = _person_marks(marks, round=1)
     marked_items = {mark.item for mark in person_marks}
@@ -100,7 +100,7 @@ def mark_results(
         marks=tuple(marks),
         answers=len(own.answers),
         calibration=calibration,
-        between=paired_comparisons(reports),
+        judge_pairs=paired_comparisons(reports),
         is_random=is_random,
         judge=own_report.judge,
         differences=_differences(marking, job, own) if with_others else {},
@@ -174,7 +174,7 @@ def _differences(marking: Marking, job: Job, own: JudgedReport) -> dict[str, Cor
         question_ids = sorted(own_scores.keys() & other_scores.keys())
         own_marks = _marked_scores([own_scores[id] for id in question_ids])
         other_marks = _marked_scores([other_scores[id] for id in question_ids])
-        if len(np.intersect1d(own_marks.marked, other_marks.marked)) >= LEAST_OF_GROUP:
+        if len(np.intersect1d(own_marks.marked, other_marks.marked)) >= LEAST_FOR_GROUP:
             differences[other.title] = difference(other_marks, own_marks)
     return differences
 

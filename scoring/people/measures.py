@@ -175,7 +175,7 @@ def kappa(table: Floats | Codes, distances: Floats | Codes | None = None) -> flo
 
 
 def alpha(units: Iterable[Sequence[Hashable]]) -> Estimate:
-    """Krippendorff's alpha, nominal, of each unit's values.
+    """Krippendorff's nominal alpha; a unit is a sequence of the values that raters gave to one thing.
 
     Undefined (None) where no unit has two values, or all values are the same.
     """

@@ -10,7 +10,6 @@ person gets the answer.
 import hashlib
 import random
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
 from typing import NamedTuple
 
 from scoring.benchmarks.article import ScoredAnswer
@@ -65,14 +64,13 @@ def plan_answer(key: str, item: str, stratum: str, seed: str) -> PlannedAnswer:
 
 def mark_plan(answers: Sequence[ScoredAnswer], seed: str) -> tuple[PlannedAnswer, ...]:
     """The order in which a report's answers are marked: the same for everybody who marks it."""
-    # By stratum: the item of each answer by its key.
     strata: dict[str, dict[str, str]] = {}
     for answer in answers:
-        items = strata.setdefault(stratum_of(answer.score), {})
-        items[answer_key(answer)] = answer.id
+        item_by_key = strata.setdefault(stratum_of(answer.score), {})
+        item_by_key[answer_key(answer)] = answer.id
     turns: list[_Turn] = []
-    for stratum, items in strata.items():
-        order = list(items.items())
+    for stratum, item_by_key in strata.items():
+        order = list(item_by_key.items())
         random.Random(f"{seed} {stratum}").shuffle(order)
         for place, (key, item) in enumerate(order):
             part = (place + 0.5) / len(order)
@@ -96,7 +94,7 @@ class History(NamedTuple):
     persons: Mapping[str, frozenset[str]]
     """The persons who had each answer."""
     own: Sequence[tuple[str, int]]
-    """The answers that the person who gets the next one has had, in order, each with its round."""
+    """The answers that the next person has had, in order, each with its round."""
     disputed: frozenset[str] = frozenset()
     """Answers that exactly two persons had, with different values."""
 
@@ -115,7 +113,9 @@ def next_answer(plan: Sequence[PlannedAnswer], history: History) -> NextAnswer |
     First an answer that comes again, then one for a third person to settle, then one for a second person, then a new
     one.
     """
-    last_rounds = dict(sorted(history.own, key=itemgetter(1)))
+    last_rounds: dict[str, int] = {}
+    for key, round in history.own:
+        last_rounds[key] = max(round, last_rounds.get(key, 0))
     recent = {key for key, _ in history.own[-LEAST_BETWEEN:]}
     for answer in plan:
         if answer.comes_again and last_rounds.get(answer.key) == 1 and answer.key not in recent:

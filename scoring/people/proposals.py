@@ -37,8 +37,8 @@ RULES = "rules"
 """The labeller of kinds that rules propose."""
 LEAST_LABELS = 50
 """People's labels from which proposals correct the shares of kinds."""
-WRONG_KIND = 1.0
-"""Pseudo-residual of a share: 1, since a proposal is either right or wrong."""
+SHARE_PSEUDO = 1.0
+"""Size of the pseudo-residuals of a share: 1, since a proposal is either right or wrong."""
 _REPLY_TOKENS = 300
 _REMINDER = "\nReply with the JSON object alone."
 _KIND_LINES = [f"{kind.key}: {kind.title}. {kind.definition}" for kind in ERROR_KINDS.values()]
@@ -198,7 +198,7 @@ def corrected_shares(
         scores = np.array([proposals[item].main == key for item in items], float)
         marks = np.array([kinds[items[place]] == key for place in marked], float)
         return corrected_mean(
-            MarkedScores(scores, marked, marks, strata.astype(int)), pseudo=WRONG_KIND
+            MarkedScores(scores, marked, marks, strata.astype(int)), pseudo=SHARE_PSEUDO
         )
 
     return {key: corrected_share(key) for key in KEYS}

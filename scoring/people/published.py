@@ -79,7 +79,7 @@ PAPER_ALIGNED: Mapping[str, float] = {
 }
 """MMBench, section 4.3: how often extractors choose as six people did. Figure 5 has no numbers for other extractors."""
 PAPER_READ = 376
-"""Answers of that comparison: of 8 models' 824 to 103 questions, those that exact matching left open."""
+"""Answers of that comparison: of 824 answers, by 8 models to 103 questions, those that exact matching left open."""
 PAPER_MISALIGNED = 50
 """ChatGPT's misaligned answers, as the paper counts them, although 87.0% of 376 leaves 49."""
 PAPER_CASES = (0.70, 0.30)
@@ -88,14 +88,13 @@ PAPER_CASES = (0.70, 0.30)
 
 @cache
 def error_cases() -> Mapping[tuple[str, str], ErrorKey | None]:
-    """The kind of error of each case's figure and model, from A5 to A36; None: no error."""
+    """The kind of error of each case, by its figure (A5 to A36) and model; None: no error."""
     kinds = {}
     for record in read_records(DATA / "mmt_bench_error_cases.csv"):
+        figure = str(record.values["figure"])
         for model in CASE_MODELS:
             kind = str(record.values[model])
-            kinds[str(record.values["figure"]), model] = (
-                kind if kind in get_args(ErrorKey) else None
-            )
+            kinds[figure, model] = kind if kind in get_args(ErrorKey) else None
     return kinds
 
 

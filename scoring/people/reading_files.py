@@ -88,14 +88,14 @@ class _ReadingRow(FileRow):
         return _OPTION_LETTER.findall(self.options)
 
 
-class ReadReadings(NamedTuple):
-    """Readings that can be used, and the problems of other rows."""
+class ReadingFile(NamedTuple):
+    """The readings of a file that can be used, and the problems of its other rows."""
 
     readings: tuple[PersonReading, ...]
     problems: tuple[str, ...]
 
 
-def read_readings(path: Path, answers: Mapping[AnswerKey, Collection[str]]) -> ReadReadings:
+def read_readings(path: Path, answers: Mapping[AnswerKey, Collection[str]]) -> ReadingFile:
     """People's readings, in columns as `drawn_csv` writes them; rows without an option are skipped.
 
     `answers` are those that may be read, each with the letters of its options; if it has none, the letters in the
@@ -129,7 +129,7 @@ def read_readings(path: Path, answers: Mapping[AnswerKey, Collection[str]]) -> R
         )
         for _, row in sound.rows
     )
-    return ReadReadings(tuple(readings), sound.problems)
+    return ReadingFile(tuple(readings), sound.problems)
 
 
 def _filled_records(records: Iterable[Record]) -> Iterator[Record]:
@@ -148,7 +148,7 @@ class _AuditRow(FileRow):
     index: int
     prediction: Annotated[str, Heading(as_written=True)]
     letter: str | None
-    """Null in the file, which a cell reads as "", if undecided."""
+    """"" if undecided: null in the file, which a cell reads as ""."""
     rule: Rule
     judge: str
     """The judge of the last reply; "" if no judge was asked."""

@@ -58,7 +58,7 @@ class ReadingResults(NamedTuple):
         return len({reading.answer for reading in self.readings})
 
 
-class _ReadReport(NamedTuple):
+class _ReportReadings(NamedTuple):
     """A report's open answers with people's readings of them."""
 
     model: str
@@ -73,7 +73,7 @@ def reading_results(
     marking: Marking, job: Job, report: ChoiceReport, with_others: bool = True
 ) -> ReadingResults | None:
     """A report's extractors against people's readings, if any; `with_others` adds its owner's other reports."""
-    own = _read_report(marking, job, report)
+    own = _report_readings(marking, job, report)
     if not own.readings:
         return None
     reports = [own]
@@ -85,8 +85,8 @@ def reading_results(
         alignments += align_by_model(extractor, pairs)
     # an answer that several reports have was read once
     readings = {}
-    for read_report in reports:
-        for reading in read_report.readings:
+    for report_readings in reports:
+        for reading in report_readings.readings:
             readings[reading.answer, reading.reader, reading.round] = reading
     return ReadingResults(
         readings=tuple(own.readings),
@@ -98,7 +98,7 @@ def reading_results(
     )
 
 
-def _differing_answers(own: _ReadReport) -> tuple[MatchedAnswer, ...]:
+def _differing_answers(own: _ReportReadings) -> tuple[MatchedAnswer, ...]:
     """The answers for which a report's first extractor and people differ."""
     extractors = [*_choices([own]).values()]
     if not extractors:
@@ -107,7 +107,7 @@ def _differing_answers(own: _ReadReport) -> tuple[MatchedAnswer, ...]:
     return tuple(answer for answer in answers if answer.pair.is_differing)
 
 
-def _read_report(marking: Marking, job: Job, report: ChoiceReport) -> _ReadReport:
+def _report_readings(marking: Marking, job: Job, report: ChoiceReport) -> _ReportReadings:
     rows = {
         AnswerKey.from_answer(str(row.question.index), row.prediction): row
         for row in open_rows(report)
@@ -126,10 +126,10 @@ def _read_report(marking: Marking, job: Job, report: ChoiceReport) -> _ReadRepor
         for mark in marks
         if mark.entry.value != CANNOT
     ]
-    return _ReadReport(job.title, report, rows, readings, len(marks) - len(readings))
+    return _ReportReadings(job.title, report, rows, readings, len(marks) - len(readings))
 
 
-def _others(marking: Marking, job: Job, report: ChoiceReport) -> list[_ReadReport]:
+def _others(marking: Marking, job: Job, report: ChoiceReport) -> list[_ReportReadings]:
     """The owner's other reports under the same benchmark and rules, with readings; at most MOST_OTHERS."""
     others = []
     for other_job in marking.jobs.of_owner(job.owner):
@@ -145,34 +145,34 @@ def _others(marking: Marking, job: Job, report: ChoiceReport) -> list[_ReadRepor
             continue
         other_report = marking.jobs.readable_report(other_job.link)
         if isinstance(other_report, ChoiceReport):
-            read_report = _read_report(marking, other_job, other_report)
-            if read_report.readings:
-                others.append(read_report)
+            report_readings = _report_readings(marking, other_job, other_report)
+            if report_readings.readings:
+                others.append(report_readings)
     return others
 
 
-def _choices(reports: Iterable[_ReadReport]) -> dict[str, dict[str, list[MatchedAnswer]]]:
-    """Each extractor's choices for each model's answers that people read; of several reports of a model the first."""
+def _choices(reports: Iterable[_ReportReadings]) -> dict[str, dict[str, list[MatchedAnswer]]]:
+    """The answers that people read, by extractor and model; only the first of several reports of a model counts."""
     choices: dict[str, dict[str, list[MatchedAnswer]]] = {}
-    for read_report in reports:
-        options = peoples_choices(read_report.readings)
-        for extractor, rows in _extractions(read_report).items():
+    for report_readings in reports:
+        options = peoples_choices(report_readings.readings)
+        for extractor, rows in _extractions(report_readings).items():
             models = choices.setdefault(extractor, {})
-            if read_report.model not in models:
-                models[read_report.model] = [
+            if report_readings.model not in models:
+                models[report_readings.model] = [
                     _matched_answer(rows[key], option) for key, option in options.items()
                 ]
     return choices
 
 
-def _extractions(read_report: _ReadReport) -> Mapping[str, Mapping[AnswerKey, Decided]]:
+def _extractions(report_readings: _ReportReadings) -> Mapping[str, Mapping[AnswerKey, Decided]]:
     """The open answers as each extractor decided them: the report's judge, and our rules beside a paper's."""
     extractions = {}
-    if read_report.report.judge:
-        extractions[read_report.report.judge.model] = read_report.rows
-    if read_report.report.protocol != "strict":
-        decided = decide_rows(read_report.rows.values(), "strict")
-        extractions[STRICT_RULES] = dict(zip(read_report.rows, decided, strict=True))
+    if report_readings.report.judge:
+        extractions[report_readings.report.judge.model] = report_readings.rows
+    if report_readings.report.protocol != "strict":
+        decided = decide_rows(report_readings.rows.values(), "strict")
+        extractions[STRICT_RULES] = dict(zip(report_readings.rows, decided, strict=True))
     return extractions
 
 

@@ -47,7 +47,7 @@ class PersonReading(NamedTuple):
 
     answer: AnswerKey
     reader: str
-    """The person, by whom readings are told apart."""
+    """The person: a name from a file, or the `Mark.person` of a stored reading."""
     option: str
     """A letter, or NO_OPTION."""
     round: int = 1
@@ -190,9 +190,9 @@ def align_people(readings: Sequence[PersonReading]) -> list[Alignment]:
             pairs_of_people.append(_pair(first, second))
     rounds = grouped(((reading.answer, reading.reader), reading) for reading in readings)
     pairs_of_rounds = []
-    for own in rounds.values():
-        if len(own) > 1:
-            first, second = sorted(own, key=_round)[:2]
+    for readings_of_person in rounds.values():
+        if len(readings_of_person) > 1:
+            first, second = sorted(readings_of_person, key=_round)[:2]
             pairs_of_rounds.append(_pair(first, second))
     pairs_by_name = {
         "People, compared with each other": pairs_of_people,

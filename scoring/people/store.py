@@ -6,7 +6,7 @@ A person's last value counts; an empty value takes the previous one back.
 
 import re
 import secrets
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -78,7 +78,7 @@ MOST_MARKERS = 50
 """People with marks from files, in one report."""
 LONGEST_MARKER = 100
 """Characters of a person's name."""
-MOST_BROUGHT = 12_000
+MOST_IMPORTED = 12_000
 """Marks from files in one report: every view of the report reads them."""
 MOST_OF_OWNER = 40_000
 """Marks from files in all reports of an owner."""
@@ -123,8 +123,7 @@ class Mark(NamedTuple):
     """Seconds from showing the answer to its last value; 0 for marks from a file."""
     at: datetime
     """Time of its last value."""
-    is_brought: bool
-    """Whether it came from a file."""
+    is_from_file: bool
 
     @property
     def score(self) -> float:
@@ -157,7 +156,9 @@ class MarkStore:
             if following is None:
                 return None
             answer = following.answer
+            token = secrets.token_urlsafe(16)
             values = {
+                "token": token,
                 "kind": kind,
                 "report": report,
                 "owner": owner,
@@ -167,8 +168,9 @@ class MarkStore:
                 "marker": seat.person,
                 "round": following.round,
                 "seat_id": seat.id,
+                "drawn_at": now(),
             }
-            token = self._add(connection, values)
+            connection.execute(insert(MARK).values(values))
             return ShownAnswer(token, answer.key, following.round, "")
 
     def waits(self, seat: Seat, kind: MarkKind, report: str, plan: Sequence[PlannedAnswer]) -> bool:
@@ -177,13 +179,6 @@ class MarkStore:
             rows, own = _current_rows(connection, seat, kind, report, plan)
         own_answers = {row.answer for row in own}
         return any(not row.value and row.answer not in own_answers for row in rows)
-
-    @staticmethod
-    def _add(connection: Connection, values: Mapping[str, object]) -> str:
-        """Adds an answer shown to a person and returns its token."""
-        token = secrets.token_urlsafe(16)
-        connection.execute(insert(MARK).values(**values, token=token, drawn_at=now()))
-        return token
 
     def find(self, seat: Seat, token: str) -> ShownAnswer:
         """A seat's answer by its token, with its latest value. Raises MarkError."""
@@ -217,10 +212,10 @@ class MarkStore:
                 return
             connection.execute(insert(MARK_VALUE).values(_next_value(row, entry)))
 
-    def bring(self, kind: MarkKind, report: str, owner: str, marks: Sequence[Mark]) -> int:
-        """Adds marks of a file to a report and returns how many are new or changed. The same file twice adds nothing.
+    def import_marks(self, kind: MarkKind, report: str, owner: str, marks: Sequence[Mark]) -> int:
+        """Adds a file's marks to a report and returns how many are new or changed. Raises MarkError.
 
-        Raises MarkError.
+        A mark that the person gave on the page is kept.
         """
         marks_of_report = _LATEST_MARKS.where(MARK.c.kind == kind, MARK.c.report == report)
         with self._database.write() as connection:
@@ -247,7 +242,7 @@ class MarkStore:
             ]
             if new:
                 connection.execute(insert(MARK), new)
-                _check_brought(connection, owner, report)
+                _check_imported(connection, owner, report)
                 known = _rows_by_key(connection.execute(marks_of_report).all())
             values = []
             for mark in marks:
@@ -263,12 +258,10 @@ class MarkStore:
     def of_report(
         self, kind: MarkKind, report: str, owner: str, answers: Collection[str]
     ) -> list[Mark]:
-        """The marks of a report's answers under any report of its owner; one a person, answer and round.
+        """The marks of a report's answers under any report of its owner: the last by each person, answer and round.
 
-        They are in the order in which their values were given.
-
-        Marks of people who withdrew their consent are left out. With no `owner`, as in a restored database, only marks
-        under this report count.
+        They are in the order in which their values were given. Marks of people who withdrew their consent are left out.
+        With no `owner`, as in a restored database, only marks under this report count.
         """
         scope = MARK.c.owner == owner if owner else MARK.c.report == report
         marks = _LATEST_MARKS.where(MARK.c.kind == kind, scope, MARK_VALUE.c.value != "")
@@ -403,16 +396,16 @@ def _check_markers(markers: Collection[str]) -> None:
         )
 
 
-def _check_brought(connection: Connection, owner: str, report: str) -> None:
-    """Raises MarkError if files brought too many marks, which rolls back this transaction."""
-    brought = select(func.count()).where(MARK.c.owner == owner, MARK.c.seat_id.is_(None))
+def _check_imported(connection: Connection, owner: str, report: str) -> None:
+    """Raises MarkError if files have too many marks, which rolls back this transaction."""
+    imported = select(func.count()).where(MARK.c.owner == owner, MARK.c.seat_id.is_(None))
     problem = (
         "With this file, {} would have {} imported marks, and {} is the limit. Leave some out."
     )
-    count = connection.scalar(brought.where(MARK.c.report == report)) or 0
-    if count > MOST_BROUGHT:
-        raise MarkError(problem, "this report", count, MOST_BROUGHT)
-    count = connection.scalar(brought) or 0
+    count = connection.scalar(imported.where(MARK.c.report == report)) or 0
+    if count > MOST_IMPORTED:
+        raise MarkError(problem, "this report", count, MOST_IMPORTED)
+    count = connection.scalar(imported) or 0
     if count > MOST_OF_OWNER:
         raise MarkError(problem, "all of your reports", count, MOST_OF_OWNER)
 
@@ -429,7 +422,7 @@ def _mark_row(connection: Connection, seat: Seat, token: str) -> Row:
 def _next_value(mark: Row, entry: MarkEntry) -> dict[str, object]:
     """The row of MARK_VALUE for another value of a mark. Raises MarkError after MOST_VALUES.
 
-    The last one can't be empty, since its answer would be shown for good and never be marked.
+    The last one can't be empty: the answer would stay the seat's open one, with no way to mark it.
     """
     number = mark.number or 0
     most = MOST_VALUES if entry.value else MOST_VALUES - 1
@@ -457,9 +450,9 @@ def _entry(row: Row) -> MarkEntry:
 
 
 def _mark(row: Row) -> Mark:
-    is_brought = row.seat_id is None
+    is_from_file = row.seat_id is None
     # a clock may be set back
-    seconds = 0.0 if is_brought else max(0.0, (row.at - row.drawn_at).total_seconds())
+    seconds = 0.0 if is_from_file else max(0.0, (row.at - row.drawn_at).total_seconds())
     return Mark(
         report=row.report,
         answer=row.answer,
@@ -470,10 +463,13 @@ def _mark(row: Row) -> Mark:
         entry=_entry(row),
         seconds=seconds,
         at=row.at,
-        is_brought=is_brought,
+        is_from_file=is_from_file,
     )
 
 
 def _person(marker: str) -> str:
-    """The person with a name in files; "", which no file has, for the owner of reports in any of them."""
+    """The person by the name in files; "" for a report's owner, whose name differs in each report.
+
+    No other name is empty.
+    """
     return "" if _OWNER_NAME.fullmatch(marker) else marker

@@ -22,7 +22,7 @@ from arena.web.layout import PageLayout
 from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
-from scoring.people.bringing import bring_labels, bring_marks, bring_readings, marks_csv
+from scoring.people.imports import import_labels, import_marks, import_readings, marks_csv
 from scoring.people.label_files import labels_csv
 from scoring.people.labels import LabelResults, label_results
 from scoring.people.marking import Marking, answers_for, kind_named
@@ -148,17 +148,17 @@ class PeoplePages:
             first = next(iter(read_records(path)), None)
             columns = first.values if first is not None else {}
             if "main" in columns:
-                count, problems = bring_labels(self.marking, job, report, path)
+                count, problems = import_labels(self.marking, job, report, path)
                 return _import_message(t("people.new_labels", count=count), problems)
             if "option" in columns:
-                count, problems = bring_readings(self.marking, job, report, path)
+                count, problems = import_readings(self.marking, job, report, path)
                 return _import_message(t("people.new_readings", count=count), problems)
             if not isinstance(report, Report):
                 raise MarkError(
                     "Only judged MM-Vet reports take marks. A file of labels has the columns item and main, one of "
                     "matched answers the columns item and option."
                 )
-            count, problems = bring_marks(self.marking, job, report, path)
+            count, problems = import_marks(self.marking, job, report, path)
         return _import_message(t("people.new_marks", count=count), problems)
 
 

@@ -114,7 +114,7 @@ def mark_sheets(results: MarkResults) -> list[Sheet]:
             sheets.append(mean_sheet(results.calibration.judges))
     if results.differences:
         sheets.append(difference_sheet(results.differences))
-    if results.between:
+    if results.judge_pairs:
         title = "Judges compared with each other, over all answers"
-        sheets.append(distance_sheet("judges", title, paired_rows(results.between)))
+        sheets.append(distance_sheet("judges", title, paired_rows(results.judge_pairs)))
     return sheets

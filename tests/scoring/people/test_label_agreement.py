@@ -53,7 +53,7 @@ def test_people_agree_by_their_last_word_and_with_themselves_over_rounds():
     found = label_agreement({"m": labels})
     assert found.answers == 12 and found.main.value is not None and 0 < found.main.value < 1
     assert found.common.value == pytest.approx(8 / 12), "the last round counts"
-    assert found.own.value is not None and found.own.value < 0
+    assert found.same_person.value is not None and found.same_person.value < 0
 
 
 def test_agreement_is_shown_also_of_people_who_all_name_the_same_main_kind():

@@ -6,7 +6,7 @@ import pytest
 
 from scoring.benchmarks.choice_report import decide_rows
 from scoring.multiple_choice.types import NONE, Clue, Decision, Rule
-from scoring.people.bringing import bring_readings
+from scoring.people.imports import import_readings
 from scoring.people.open_answers import DRAWN, draw_open, open_answers
 from scoring.people.published import PAPER_ALIGNED, PAPER_CASES, PAPER_MISALIGNED, PAPER_READ
 from scoring.people.reading_files import readings_csv
@@ -214,7 +214,7 @@ def test_readings_go_out_and_come_in_again(database, once, tmp_path):
     path = tmp_path / "readings.csv"
     path.write_text(readings_csv(found.readings), "utf-8")
     marked.marking.store.drop(OWNER, marked.job.link)
-    count, problems = bring_readings(marked.marking, marked.job, report, path)
+    count, problems = import_readings(marked.marking, marked.job, report, path)
     assert (count, problems) == (3, ())
     again = reading_results(marked.marking, marked.job, report)
     assert {one.option for one in again.readings} == {"A", "B", NO_OPTION}
@@ -225,7 +225,7 @@ def test_readings_go_out_and_come_in_again(database, once, tmp_path):
         lines[3].replace(",1,", ",1,x"),
     ]
     path.write_text("\n".join(lines), "utf-8")
-    count, problems = bring_readings(marked.marking, marked.job, report, path)
+    count, problems = import_readings(marked.marking, marked.job, report, path)
     assert count == 0 and len(problems) == 3
     told = "; ".join(problems)
     assert (

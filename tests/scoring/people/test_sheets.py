@@ -10,7 +10,7 @@ from scoring.people.agreement import people_agreement
 from scoring.people.agreement_sheets import coefficient_sheet, level_sheet, measure_sheet
 from scoring.people.calibration import JudgeCalibration
 from scoring.people.corrected_mean import CorrectedMean
-from scoring.people.mark_sheets import Measured, distance_sheet, mean_sheet
+from scoring.people.mark_sheets import MeasureRow, distance_sheet, mean_sheet
 from scoring.people.measures import Interval, Measures
 
 MEASURES = Measures(12, 0.1, Interval(0.1, 0.05, 0.2), -1e-9, 0.5, None, 0.25, 1.0)
@@ -73,14 +73,14 @@ def test_a_capability_without_an_interval_is_explained():
 
 
 def test_a_distance_shows_the_columns_that_tell_something():
-    rows = [Measured("j", MEASURES), Measured("k", MEASURES._replace(delta_interval=None))]
+    rows = [MeasureRow("j", MEASURES), MeasureRow("k", MEASURES._replace(delta_interval=None))]
     heads, first, second, note = lines(distance_sheet("d", "Distances", rows))
     assert heads == "Measured n Delta Bias Within 0.1 Spearman ICC(2,1) Kappa"
     assert first == "j 12 0.100 [0.050, 0.200] +0.000 50.0% 0.250 1.000", "no zero is negative"
     assert second.startswith("k 12 0.100 +0.000") and note.startswith(
         "Delta has no interval with fewer than"
     )
-    rows = [Measured("j", MEASURES, "OCR"), Measured("j", MEASURES, beside="k")]
+    rows = [MeasureRow("j", MEASURES, "OCR"), MeasureRow("j", MEASURES, beside="k")]
     heads, first, second = lines(distance_sheet("d", "Distances", rows, {"j": 0.5}))
     assert heads.startswith("Measured Beside Capability n") and heads.endswith(
         "Dollars for 218 answers"

@@ -15,8 +15,8 @@ from arena.database import now
 from arena.seats.seats import SeatStore
 from scoring.jobs.store import JOB, Jobs
 from scoring.people import store
-from scoring.people.bringing import bring_labels, bring_marks, judged_by_item, marks_csv
 from scoring.people.error_shares import merge_labels
+from scoring.people.imports import import_labels, import_marks, judged_by_item, marks_csv
 from scoring.people.label_files import labels_csv
 from scoring.people.labels import label_results
 from scoring.people.marking import answers_for
@@ -225,9 +225,9 @@ def test_marks_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     path = tmp_path / "marks.csv"
     path.write_text(text, "utf-8")
     job = Jobs(marked.database).add_done("eve", report)
-    count, problems = bring_marks(marked.marking, job, report, path)
+    count, problems = import_marks(marked.marking, job, report, path)
     assert count == 12 and problems == ("row 14 left out: it could not be judged",)
-    assert bring_marks(marked.marking, job, report, path)[0] == 0, (
+    assert import_marks(marked.marking, job, report, path)[0] == 0, (
         "the same file twice adds nothing"
     )
     results = mark_results(marked.marking, job, report)
@@ -242,7 +242,7 @@ def test_wrong_rows_are_named_and_no_other_is_lost(marked, tmp_path):
     path.write_text(
         "item,marker,score,prediction_sha256\nv1_1,a,0.35,\nv1_999,a,0.5,\nv1_2,a,0.5,\nv1_2,a,0.6,\nv1_3,a,1,00\n"
     )
-    count, problems = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+    count, problems = import_marks(marked.marking, marked.job, mm_vet_report(), path)
     assert count == 1
     assert problems == (
         "row 2 left out: score: expected 0, 0.1, ... or 1, found '0.35'",
@@ -255,10 +255,10 @@ def test_wrong_rows_are_named_and_no_other_is_lost(marked, tmp_path):
 def test_a_person_whose_name_a_spreadsheet_would_run_stays_one_person(marked, tmp_path):
     path, report = tmp_path / "marks.csv", mm_vet_report()
     path.write_text("item,marker,score\nv1_1,@ann,0.5\nv1_2,-ben,0.4\n", "utf-8")
-    assert bring_marks(marked.marking, marked.job, report, path)[0] == 2
+    assert import_marks(marked.marking, marked.job, report, path)[0] == 2
     path.write_text(marks_csv(marked.marks(), {}), "utf-8")
     assert "'@ann" in path.read_text("utf-8")
-    assert bring_marks(marked.marking, marked.job, report, path) == (0, ())
+    assert import_marks(marked.marking, marked.job, report, path) == (0, ())
     assert {mark.marker for mark in marked.marks()} == {"@ann", "-ben"}
 
 
@@ -268,9 +268,9 @@ def test_what_people_noted_of_their_marks_comes_back_too(marked, tmp_path):
         f"item,marker,score,note\nv1_1,ann,0.5,-2 for the units\nv1_2,ann,0.4,{'x' * 300}\n",
         "utf-8",
     )
-    bring_marks(marked.marking, marked.job, report, path)
+    import_marks(marked.marking, marked.job, report, path)
     path.write_text(marks_csv(marked.marks(), {}), "utf-8")
-    assert bring_marks(marked.marking, marked.job, report, path) == (0, ())
+    assert import_marks(marked.marking, marked.job, report, path) == (0, ())
     assert [mark.entry.note for mark in marked.marks()] == ["-2 for the units", "x" * LONGEST_NOTE]
 
 
@@ -287,7 +287,7 @@ def test_a_round_that_there_is_not_is_named_and_a_person_without_a_name_is_unnam
     path.write_text(
         "\n".join(json.dumps({"item": "v1_1", "score": 0.5, **row}) for row in rows), "utf-8"
     )
-    count, problems = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+    count, problems = import_marks(marked.marking, marked.job, mm_vet_report(), path)
     assert problems == (
         "rows 2, 3 left out: round: expected 1, or 2 for the same person's second mark, found 'third' and others",
     )
@@ -345,7 +345,7 @@ def test_labels_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text(labels_csv(results.labels, answers) + "v1_999,,,a,1,refuse,,\n", "utf-8")
     job = Jobs(marked.database).add_done("eve", report)
-    count, problems = bring_labels(marked.marking, job, report, path)
+    count, problems = import_labels(marked.marking, job, report, path)
     assert count == 3 and problems == ("row 5 left out: it isn't one of this file's wrong answers",)
     again = label_results(marked.marking, job, report)
     assert again and [one[3:7] for one in again.labels] == [one[3:7] for one in results.labels]
@@ -387,7 +387,7 @@ def test_marks_that_a_file_brings_back_stop_no_person_who_goes_on(marked, tmp_pa
     marked.mark(owner, "4", 10)
     path.write_text(marks_csv(marked.marks(), {}), "utf-8")
     marked.marking.drop(OWNER, marked.job.link)
-    brought, _ = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+    brought, _ = import_marks(marked.marking, marked.job, mm_vet_report(), path)
     for seat in (owner, helper):
         while marked.marking.draw(seat) is not None:
             marked.mark(seat, "6")
@@ -411,7 +411,7 @@ def test_one_person_under_two_reports_does_not_agree_with_somebody_else(marked, 
     )
     path = tmp_path / "marks.csv"
     path.write_text(marks_csv(marked.marks(), {}), "utf-8")
-    bring_marks(marked.marking, again.job, report, path)
+    import_marks(marked.marking, again.job, report, path)
     again.mark(again.seat(), "7", 30)
     found = mark_results(marked.marking, again.job, report)
     assert found.marked > 30 and found.calibration and found.calibration.people is None
@@ -434,15 +434,15 @@ def test_a_file_of_marks_has_so_many_people_and_no_longer_names(marked, tmp_path
     path = tmp_path / "marks.csv"
     rows = [f"v1_{item},m{person},1" for person in range(MOST_MARKERS) for item in range(60)]
     path.write_text("\n".join(["item,marker,score", *rows]), "utf-8")
-    assert bring_marks(marked.marking, marked.job, mm_vet_report(), path)[0] == len(rows)
+    assert import_marks(marked.marking, marked.job, mm_vet_report(), path)[0] == len(rows)
     path.write_text("item,marker,score\nv1_1,one more,1", "utf-8")
     with pytest.raises(
         MarkError, match="The report would have marks by 51 people, and 50 is the limit"
     ):
-        bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+        import_marks(marked.marking, marked.job, mm_vet_report(), path)
     path.write_text(f"item,marker,score\nv1_1,{'m' * 101},1", "utf-8")
     with pytest.raises(MarkError, match="more than 100 characters"):
-        bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+        import_marks(marked.marking, marked.job, mm_vet_report(), path)
 
 
 def test_files_bring_so_many_marks_under_a_report_and_under_all_of_its_owner(
@@ -455,9 +455,9 @@ def test_files_bring_so_many_marks_under_a_report_and_under_all_of_its_owner(
             "\n".join(["item,marker,score", *(f"v1_{item},{person},1" for item in range(60))]),
             "utf-8",
         )
-        return bring_marks(marked.marking, job, mm_vet_report(), path)[0]
+        return import_marks(marked.marking, job, mm_vet_report(), path)[0]
 
-    monkeypatch.setattr(store, "MOST_BROUGHT", 119)
+    monkeypatch.setattr(store, "MOST_IMPORTED", 119)
     assert bring(marked.job, "a") == 60
     with pytest.raises(
         MarkError, match="this report would have 120 imported marks, and 119 is the limit"
@@ -516,7 +516,7 @@ def test_labels_of_an_owner_under_two_reports_are_one_persons(database, all_come
     seat = other.seat(kind="labels")
     other.mark(seat, "right", 4)
     found = label_results(marked.marking, marked.job, report)
-    assert found and found.agreement.answers == 0 and found.agreement.own.value is not None
+    assert found and found.agreement.answers == 0 and found.agreement.same_person.value is not None
     assert found.doubted == (), "one person's labels of one model"
     merged = merge_labels(found.labels)
     assert len(merged) == found.shares.labelled == 25
@@ -548,7 +548,7 @@ def test_only_an_owners_link_makes_its_person_the_owner(marked, tmp_path, names)
     path = tmp_path / "marks.csv"
     rows = [f"v1_{item},{name},1" for item in range(60) for name in names]
     path.write_text("\n".join(["item,marker,score", *rows]), "utf-8")
-    assert bring_marks(marked.marking, marked.job, mm_vet_report(), path)[0] == 120
+    assert import_marks(marked.marking, marked.job, mm_vet_report(), path)[0] == 120
     assert len(marked.marks()) == 123
 
 
@@ -558,7 +558,7 @@ def test_who_marked_under_another_report_is_not_asked_the_same_again(marked, tmp
     path.write_text(marks_csv(marked.marks(), {}), "utf-8")
     report = mm_vet_report(0.3)
     again = by_another_judge(marked, report)
-    bring_marks(marked.marking, again.job, report, path)
+    import_marks(marked.marking, again.job, report, path)
     shown = []
     while drawn := marked.marking.draw(again.seat()):
         shown.append(drawn.shown.round)
@@ -571,7 +571,7 @@ def test_a_file_may_have_second_marks_before_the_first(marked, tmp_path, all_com
     path = tmp_path / "marks.csv"
     rows = [f"v1_{item},{seat.person},1,{round}" for round in (2, 1) for item in range(60)]
     path.write_text("\n".join(["item,marker,score,round", *rows]), "utf-8")
-    assert bring_marks(marked.marking, marked.job, mm_vet_report(), path)[0] == 120
+    assert import_marks(marked.marking, marked.job, mm_vet_report(), path)[0] == 120
     assert marked.marking.draw(seat) is None
 
 
@@ -579,7 +579,7 @@ def test_a_file_may_have_second_marks_before_the_first(marked, tmp_path, all_com
 def test_who_has_no_name_is_who_is_called_unnamed(marked, tmp_path, nameless):
     path = tmp_path / "marks.csv"
     path.write_text(f"item,marker,score\nv1_1,unnamed,0.5\nv1_1,{nameless},0.4\n", "utf-8")
-    count, problems = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+    count, problems = import_marks(marked.marking, marked.job, mm_vet_report(), path)
     assert count == 1
     assert problems == ("row 3 left out: this person marked this answer in a row before",)
     assert [mark.score for mark in marked.marks()] == [0.5]

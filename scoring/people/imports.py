@@ -67,14 +67,14 @@ def judged_by_item(report: Report) -> JudgedByItem:
     return JudgedByItem(judged._replace(answers=answers), keys)
 
 
-class Brought(NamedTuple):
-    """The number of ratings in a file that are new or changed, and the problems of its other rows."""
+class ImportedRatings(NamedTuple):
+    """The number of new or changed ratings in a file, and the problems of the rows that were left out."""
 
     count: int
     problems: Sequence[str]
 
 
-def bring_labels(marking: Marking, job: Job, report: AnyReport, path: Path) -> Brought:
+def import_labels(marking: Marking, job: Job, report: AnyReport, path: Path) -> ImportedRatings:
     """Stores a file's labels of a report's errors. Raises RowsError and MarkError."""
     errors = known_errors(answers_for("labels", report)).by_item
     file = read_labels(path, errors)
@@ -89,11 +89,11 @@ def bring_labels(marking: Marking, job: Job, report: AnyReport, path: Path) -> B
         )
         for label in file.labels
     ]
-    count = marking.store.bring("labels", job.link, job.owner, marks)
-    return Brought(count, file.problems)
+    count = marking.store.import_marks("labels", job.link, job.owner, marks)
+    return ImportedRatings(count, file.problems)
 
 
-def bring_readings(marking: Marking, job: Job, report: AnyReport, path: Path) -> Brought:
+def import_readings(marking: Marking, job: Job, report: AnyReport, path: Path) -> ImportedRatings:
     """Stores a file's readings of a report's open answers. Raises RowsError and MarkError."""
     answers = {
         AnswerKey.from_answer(answer.id, answer.answer): answer for answer in open_answers(report)
@@ -105,11 +105,11 @@ def bring_readings(marking: Marking, job: Job, report: AnyReport, path: Path) ->
         )
         for reading in file.readings
     ]
-    count = marking.store.bring("readings", job.link, job.owner, marks)
-    return Brought(count, file.problems)
+    count = marking.store.import_marks("readings", job.link, job.owner, marks)
+    return ImportedRatings(count, file.problems)
 
 
-def bring_marks(marking: Marking, job: Job, report: Report, path: Path) -> Brought:
+def import_marks(marking: Marking, job: Job, report: Report, path: Path) -> ImportedRatings:
     """Stores a file's marks of a report. Raises RowsError and MarkError."""
     judged, keys = judged_by_item(report)
     mark_file = read_marks(path, judged)
@@ -117,8 +117,8 @@ def bring_marks(marking: Marking, job: Job, report: Report, path: Path) -> Broug
         _file_mark(job, keys[mark.item], mark, mark.marker, str(round(10 * mark.score)))
         for mark in mark_file.marks
     ]
-    count = marking.store.bring("marks", job.link, job.owner, marks)
-    return Brought(count, mark_file.problems)
+    count = marking.store.import_marks("marks", job.link, job.owner, marks)
+    return ImportedRatings(count, mark_file.problems)
 
 
 def _file_mark(
@@ -129,7 +129,7 @@ def _file_mark(
     value: str,
     further: tuple[str, ...] = (),
 ) -> Mark:
-    """The mark of an answer, given by its `answer_key`, from a row of a file: without a stratum and its seconds."""
+    """The mark of an answer, given by its `answer_key`, from a row of a file, which has no stratum and no seconds."""
     return Mark(
         report=job.link,
         answer=answer,
@@ -140,5 +140,5 @@ def _file_mark(
         entry=MarkEntry(value, further, row.note[:LONGEST_NOTE]),
         seconds=0.0,
         at=now(),
-        is_brought=True,
+        is_from_file=True,
     )
