@@ -50,9 +50,9 @@ def score(name: MetricName, candidates: Sequence[Candidate]) -> dict[tuple[str, 
         return {}
     try:
         scores = metric.scores(scorable)
+    except (IndexError, KeyError):  # faults; nltk raises their base LookupError for missing data
+        raise
     except (ImportError, LookupError, OSError) as error:
-        if isinstance(error, IndexError | KeyError):  # nltk raises the bare LookupError
-            raise
         raise TextMetricError(
             f"{name} needs packages that aren't here. Install {metric.needs or 'requirements.txt'}."
         ) from error
