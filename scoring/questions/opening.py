@@ -51,18 +51,19 @@ def open_joined_file(
     benchmark: str | None = None,
     questions: str = "",
     wanted: Callable[[], bool] = lambda: True,
-    hides: bool = True,
+    hides_truths: bool = True,
 ) -> JoinedFile:
     """Opens a file with the question file of the library that it belongs to, or with the one named `questions`.
 
-    `hides`: whether hidden right answers are left out; their owner has them anyway. Raises RowsError and ChoicesError.
+    `hides_truths`: whether hidden right answers are left out; the question file's owner has them anyway. Raises
+    RowsError and ChoicesError.
     """
     match = _match(library, path, limits, name, benchmark, questions)
     if match.file is None:
         return JoinedFile(None, match)
     question_file = match.file
     places = question_file.truth_places
-    if not hides:
+    if not hides_truths:
         places = _unhidden(places)
     source = _QuestionSource(
         benchmark=question_file.file_benchmark,
