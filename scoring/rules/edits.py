@@ -29,11 +29,11 @@ def edit_distance(first: str, second: str) -> int:
         same = places.get(sign, 0)
         vertical = same | falls
         horizontal = (((same & rises) + rises) ^ rises) | same
-        # The same for the next column's cell and the one at its left, in this column.
+        # In the same way, the bits of these two compare the next column's cells with this column's.
         right_rises = falls | (~(horizontal | rises) & every)
         right_falls = rises & horizontal
         distance += bool(right_rises & last) - bool(right_falls & last)
-        right_rises = (right_rises << 1) | 1
+        right_rises = (right_rises << 1) | 1  # the row above the table rises by 1 per column
         right_falls = right_falls << 1
         rises = (right_falls | ~(vertical | right_rises)) & every
         falls = right_rises & vertical & every
