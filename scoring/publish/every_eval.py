@@ -121,11 +121,11 @@ class _Writer:
         self._benchmark = benchmark_of(report)
         self._edition = edition
         self._about = about
-        made = scored_at(report)
+        made_at = scored_at(report)
         self._collection = f"stereoscope-{edition.edition}"
-        self._made = made.strftime("%Y-%m-%dT%H:%M:%SZ")
-        self._seconds = str(int(made.timestamp()))
-        self._id = f"{self._collection}/{about.model}/{self._seconds}"
+        self._made_at = made_at.strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._made_at_seconds = str(int(made_at.timestamp()))
+        self._id = f"{self._collection}/{about.model}/{self._made_at_seconds}"
         self._judged_ids = _judged_ids(report)
 
     def files(self) -> dict[str, bytes]:
@@ -143,8 +143,8 @@ class _Writer:
         record = {
             "schema_version": _VERSION,
             "evaluation_id": self._id,
-            "evaluation_timestamp": self._made,
-            "retrieved_timestamp": self._seconds,
+            "evaluation_timestamp": self._made_at,
+            "retrieved_timestamp": self._made_at_seconds,
             "source_metadata": self._source_metadata(),
             "eval_library": {"name": _LIBRARY, "version": "unknown"},
             "model_info": self._model(),
@@ -192,7 +192,7 @@ class _Writer:
             "evaluation_result_id": self._result_id(figure),
             "evaluation_name": name,
             "source_data": self._source_data(),
-            "evaluation_timestamp": self._made,
+            "evaluation_timestamp": self._made_at,
             "metric_config": self._metric(line),
             "score_details": self._score(line),
         }
@@ -276,7 +276,7 @@ class _Writer:
         has_texts = self._about.with_texts
         sample = f"{answer.question}{answer.truth}"
         answer_text = answer.answer if has_texts else _hashed(answer.answer)
-        source = {
+        attribution = {
             "turn_idx": 0,
             "source": "output.raw",
             "extracted_value": answer.grade if has_texts else "",
@@ -297,7 +297,7 @@ class _Writer:
                 "reference": [answer.truth] if has_texts and answer.truth else [],
             },
             "output": {"raw": [answer_text]},
-            "answer_attribution": [source],
+            "answer_attribution": [attribution],
             "evaluation": {"score": round(score, _DIGITS), "is_correct": score >= 1.0},
             "metadata": _metadata(answer.groups),
         }

@@ -59,7 +59,7 @@ class QuestionMatch:
     file: KnownFile | None = None
     """None if no file fits, or if several do."""
     fits: Sequence[KnownFile] = ()
-    """All files that fit."""
+    """All files that fit; if `unclear`, those to choose from."""
     unclear: str = ""
     """The question to the user if several fit."""
 

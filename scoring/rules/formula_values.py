@@ -206,6 +206,7 @@ class _Parser:
         """Whether a fraction of two whole numbers follows: then a whole number before it is added to it."""
         if not self.as_kit and self.next.startswith("\\frac") and self.next != "\\frac":
             return True  # without braces, such as \frac12
+        # Any whole number counts as 0 here.
         fraction = ["\\frac", "{", "0", "}", "{", "0", "}"]
         following = self.tokens[self.place : self.place + len(fraction)]
         return ["0" if token.isdigit() else token for token in following] == fraction

@@ -164,6 +164,7 @@ class NumberRule(JudgedKind):
             if self._number_form(truth) == "integer":
                 number_text = str(int(number))
             else:
+                # Without places, None rounds to a whole number, as it does in lmms-eval.
                 number_text = str(round(number, self._places_in_cell(item)))
         except (ValueError, OverflowError):  # infinity has no integer
             return unread_reading("lmms-eval", "no finite number")
