@@ -13,7 +13,7 @@ from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_questions import fetch_mm_vet
 from scoring.cli.progress import DeclinedError
 from scoring.questions.fetch import fetch as load
-from scoring.questions.fetch import offer
+from scoring.questions.fetch import offer_text
 from scoring.registry import BENCHMARKS
 from scoring.specs.problems import either
 from scoring.specs.schema import QuestionFile
@@ -49,11 +49,13 @@ def fetch(
     chosen = _files(benchmark, file)
     licence = benchmark.licence
     for question_file in chosen:
-        yield offer(benchmark, question_file, licence)
+        yield offer_text(benchmark, question_file, licence)
     if not yes:
         _agree()
     for question_file in chosen:
-        path = load(benchmark.key, question_file, licence, target, pictures, time.sleep)
+        path = load(
+            benchmark.key, question_file, licence, target, with_pictures=pictures, sleep=time.sleep
+        )
         yield f"{path} is downloaded, and is the file that its authors published."
     if folder is not None:
         yield f"Set QUESTIONS_PATH to {folder} to score files that have answers alone."

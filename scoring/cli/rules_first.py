@@ -53,7 +53,9 @@ class _AnswerOpener:
     def open(self, path: Path) -> OpenedFile:
         if self._path is None and self._benchmark.key in BENCHMARKS:
             key = self._benchmark.key
-            file, match = open_joined_file(self._library, path, ANSWERS, benchmark=key, hides=False)
+            file, match = open_joined_file(
+                self._library, path, ANSWERS, benchmark=key, hides_truths=False
+            )
             if file is not None:
                 return file
             if match.unclear:

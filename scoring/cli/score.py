@@ -137,7 +137,9 @@ def _recognised(file: Path | None, settings: Settings) -> OpenedFile | Benchmark
     """The opened file, or its benchmark if it has no questions. Raises BadParameter, RowsError and ChoicesError."""
     if file is None:
         raise BadParameter(NO_FILE, param_hint="FILE")
-    joined = open_joined_file(QuestionLibrary(settings.questions), file, ANSWERS, hides=False)
+    joined = open_joined_file(
+        QuestionLibrary(settings.questions), file, ANSWERS, hides_truths=False
+    )
     if joined.file is not None:
         return joined.file
     if joined.match.unclear:

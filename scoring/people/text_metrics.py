@@ -50,9 +50,9 @@ def score(name: MetricName, candidates: Sequence[Candidate]) -> dict[tuple[str, 
         return {}
     try:
         scores = metric.scores(scorable)
+    except (IndexError, KeyError):  # faults; nltk raises their base LookupError for missing data
+        raise
     except (ImportError, LookupError, OSError) as error:
-        if isinstance(error, IndexError | KeyError):  # nltk raises the bare LookupError
-            raise
         raise TextMetricError(
             f"{name} needs packages that aren't here. Install {metric.needs or 'requirements.txt'}."
         ) from error
@@ -67,7 +67,7 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-# Installed with the app.
+# These metrics need nothing beside the app.
 def _length(candidates: Sequence[Candidate]) -> list[float]:
     """Number of whitespace-separated tokens (VisIT-Bench, 4.3)."""
     return [float(len(candidate.text.split())) for candidate in candidates]
@@ -100,7 +100,7 @@ def _rouge(candidates: Sequence[Candidate]) -> list[float]:
     return scores
 
 
-# Installed by requirements-metrics.txt.
+# These need requirements-metrics.txt.
 def _meteor(candidates: Sequence[Candidate]) -> list[float]:
     from nltk.translate.meteor_score import single_meteor_score  # pyright: ignore[reportMissingImports]
 

@@ -34,6 +34,11 @@ class HubBenchmark:
     checked: str = ""
     """Day on which somebody compared dataset and task with the Hub; "" for never."""
 
+    @property
+    def is_percent(self) -> bool:
+        """Whether the headline is a percentage; a metric named score counts points, even up to 100."""
+        return self.highest == 100 and self.metric != "score"
+
 
 @cache
 def hub_benchmarks() -> tuple[HubBenchmark, ...]:
@@ -43,9 +48,9 @@ def hub_benchmarks() -> tuple[HubBenchmark, ...]:
 def edition_of(report: AnyReport) -> HubBenchmark | None:
     """The published set that the report's ids and right answers were compared with; None if they were not.
 
-    A question file is known by its md5. That it was used means that the right answers are its own, since rows with
-    others are refused. Answers whose rows show another question have no edition. Nor have sets without public right
-    answers: theirs would come from the uploaded file itself.
+    A question file is recognised by its md5. A report that used it has its right answers, because uploaded rows with
+    other ones are refused. A report has no edition if its rows show other questions, or if the set's right answers
+    aren't public: they would come from the uploaded file itself.
     """
     if report.benchmark not in SHIPPED:
         return None
@@ -57,16 +62,19 @@ def edition_of(report: AnyReport) -> HubBenchmark | None:
 
 
 def _published_file(report: AnyReport) -> str:
-    """The name under which its authors publish the report's question file; "" for another file."""
+    """The name under which the authors publish the report's question file; "" if the report has no edition."""
     if isinstance(report, Report):
         return "mm-vet.json" if report.questions.official else ""
     if isinstance(report, ChoiceReport | SpecReport) and report.questions is not None:
-        return _published_name(report.benchmark, report.questions)
+        return _file_with_answers(report.benchmark, report.questions)
     return ""
 
 
-def _published_name(key: str, stamp: QuestionStamp) -> str:
-    """The published name of a question file with public right answers; "" for another file, or other words."""
+def _file_with_answers(key: str, stamp: QuestionStamp) -> str:
+    """The name of the published question file with this md5 and public right answers.
+
+    "" if there is none, or if the report's rows show other questions.
+    """
     benchmark = BENCHMARKS[key]
     if not isinstance(benchmark, FileBenchmark) or not stamp.is_published or stamp.reworded:
         return ""

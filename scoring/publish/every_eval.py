@@ -1,7 +1,7 @@
 """Every Eval Ever: a report as a record of that shared format (schema 0.3.0), with a row for each scored answer.
 
-Its own package needs another Python and another client of the Hub than this app, so the files are written by hand. All
-of a record comes from the report, and none from the moment of asking: a second download is the same to the byte.
+Its own package needs another Python and another client of the Hub than this app, so the files are written by hand.
+Nothing in them depends on the time of the download: a second download is the same to the byte.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ class Evaluation:
 
     @property
     def id(self) -> str:
-        """A UUID of version 4 that comes of the slug."""
+        """A UUID of version 4, made from the slug."""
         digest = hashlib.sha256(self.slug.encode()).digest()
         return str(uuid.UUID(bytes=digest[:16], version=4))
 
@@ -63,7 +63,7 @@ def every_eval_zip(report: AnyReport, about: Evaluation) -> bytes:
     """Returns a report's record and rows in folders as the shared store has them. Raises PublishError."""
     stopping = stopping_refusals(refusals(report), "hub")
     edition = edition_of(report)
-    # A report without an edition is among those that are stopped.
+    # There is a refusal for every report without an edition: the second half is for the type checker.
     if stopping or edition is None:
         raise PublishError(stopping[0].reason if stopping else "It has no score.")
     if not is_open(about.url):
@@ -83,7 +83,7 @@ def every_eval_zip(report: AnyReport, about: Evaluation) -> bytes:
 
 
 def judge_prompt(report: AnyReport) -> str:
-    """Returns the fixed text of the judge's prompt; a sentence if it is unknown."""
+    """Returns the judge's prompts, each once, without the questions' texts; a sentence if they are unknown."""
     prompts: list[str] = []
     benchmark = benchmark_of(report)
     if isinstance(report, Report) and isinstance(benchmark, MMVet):
@@ -103,7 +103,7 @@ def judge_prompt(report: AnyReport) -> str:
 
 
 def _judged_ids(report: AnyReport) -> set[str]:
-    """Returns the ids of the questions that a judge read, at least in one of their passes."""
+    """Returns the ids of the questions with an answer, to any of their passes, that a judge read."""
     if isinstance(report, Report):
         return {row.question.id for row in report.rows}
     if isinstance(report, ChoiceReport):
@@ -121,14 +121,12 @@ class _Writer:
         self._benchmark = benchmark_of(report)
         self._edition = edition
         self._about = about
-        made = scored_at(report)
+        made_at = scored_at(report)
         self._collection = f"stereoscope-{edition.edition}"
-        self._made = made.strftime("%Y-%m-%dT%H:%M:%SZ")
-        self._seconds = str(int(made.timestamp()))
-        self._id = f"{self._collection}/{about.model}/{self._seconds}"
+        self._made_at = made_at.strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._made_at_seconds = str(int(made_at.timestamp()))
+        self._id = f"{self._collection}/{about.model}/{self._made_at_seconds}"
         self._judged_ids = _judged_ids(report)
-        # MM-Vet's "score" of up to 100 is in points, but an "accuracy" of up to 100 is in per cent.
-        self._is_share = edition.highest == 100 and edition.metric != "score"
 
     def files(self) -> dict[str, bytes]:
         """Returns the record and its rows by their paths in the store."""
@@ -145,8 +143,8 @@ class _Writer:
         record = {
             "schema_version": _VERSION,
             "evaluation_id": self._id,
-            "evaluation_timestamp": self._made,
-            "retrieved_timestamp": self._seconds,
+            "evaluation_timestamp": self._made_at,
+            "retrieved_timestamp": self._made_at_seconds,
             "source_metadata": self._source_metadata(),
             "eval_library": {"name": _LIBRARY, "version": "unknown"},
             "model_info": self._model(),
@@ -194,7 +192,7 @@ class _Writer:
             "evaluation_result_id": self._result_id(figure),
             "evaluation_name": name,
             "source_data": self._source_data(),
-            "evaluation_timestamp": self._made,
+            "evaluation_timestamp": self._made_at,
             "metric_config": self._metric(line),
             "score_details": self._score(line),
         }
@@ -217,7 +215,7 @@ class _Writer:
 
     def _metric(self, line: ScoreLine) -> dict[str, Any]:
         edition = self._edition
-        unit = "proportion" if self._is_share else "points"
+        unit = "proportion" if edition.is_percent else "points"
         metric = {
             "evaluation_description": self._benchmark.note(self._report),
             "metric_id": f"{edition.benchmark}.{edition.metric}",
@@ -266,7 +264,8 @@ class _Writer:
         return score
 
     def _scaled(self, value: float) -> float:
-        return round(value / 100 if self._is_share else value, _DIGITS)
+        """Returns a percentage as a proportion, and points as they are."""
+        return round(value / 100 if self._edition.is_percent else value, _DIGITS)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         for answer in self._benchmark.scored_answers(self._report):
@@ -277,7 +276,7 @@ class _Writer:
         has_texts = self._about.with_texts
         sample = f"{answer.question}{answer.truth}"
         answer_text = answer.answer if has_texts else _hashed(answer.answer)
-        source = {
+        attribution = {
             "turn_idx": 0,
             "source": "output.raw",
             "extracted_value": answer.grade if has_texts else "",
@@ -298,7 +297,7 @@ class _Writer:
                 "reference": [answer.truth] if has_texts and answer.truth else [],
             },
             "output": {"raw": [answer_text]},
-            "answer_attribution": [source],
+            "answer_attribution": [attribution],
             "evaluation": {"score": round(score, _DIGITS), "is_correct": score >= 1.0},
             "metadata": _metadata(answer.groups),
         }
@@ -313,7 +312,7 @@ def _hashed(text: str) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """Returns a text as UTF-8; a half of a surrogate pair, which an answer may hold, is a question mark."""
+    """Returns a text as UTF-8. An answer may hold a lone surrogate, which becomes a question mark."""
     return text.encode("utf-8", "replace")
 
 

@@ -14,8 +14,8 @@ from scoring.report import AnyReport, JudgeStamp, Report, ScoreLine
 NOBODY_ELSE = "Nobody else can open this page. Set PUBLIC_URL first."
 _PLACES = 2
 """Decimals of a score."""
-_MOST_NAME = 60
-"""Letters of a judge's name."""
+_LONGEST_NAME = 60
+"""Characters of a judge's name."""
 _OWN_NETWORKS = frozenset("localhost local lan internal home intranet test invalid".split())
 """Ends of names that are only known within a network."""
 
@@ -61,8 +61,7 @@ def notes(report: AnyReport, hub_benchmark: HubBenchmark, head: ScoreLine) -> st
         parts.append(f"{head.unscored:,} unscored")
     if head.low is not None and head.high is not None:
         parts.append(f"95% {head.low:{head.form}}-{head.high:{head.form}}")
-    # A metric named score counts points, up to 100 too.
-    if hub_benchmark.metric != "score" and hub_benchmark.highest == 100:
+    if hub_benchmark.is_percent:
         parts.append("in percent")
     return "; ".join(filter(None, parts))
 
@@ -76,17 +75,18 @@ def judge_name(judge: JudgeStamp) -> str:
     """Returns the name that the judge gave itself, else the requested one, as one line."""
     name = judge.versions[0] if judge.versions else judge.model
     printable = "".join(letter if letter.isprintable() else " " for letter in name)
-    return " ".join(printable.split())[:_MOST_NAME]
+    return " ".join(printable.split())[:_LONGEST_NAME]
 
 
 def is_open(url: str) -> bool:
-    """Whether others may be able to open an address: by its number or name it is on no private network."""
+    """Whether others may be able to open an address: neither its IP address nor its name is a private network's."""
     try:
         host = (urlsplit(url).hostname or "").rstrip(".")
     except ValueError:
         return False
     last_label = host.rpartition(".")[2]
-    if ":" in host or last_label[:1].isdigit():
+    is_ip_address = ":" in host or last_label[:1].isdigit()
+    if is_ip_address:
         try:
             return is_public(host)
         except ValueError:  # numbers in a form that only some programs take for an address

@@ -82,15 +82,16 @@ def _partial(report: AnyReport, benchmark: Benchmark[Any]) -> Iterator[Refusal]:
     unanswered = _unanswered_count(report, benchmark)
     reason = "Partial: some questions have no answer."
     if unanswered:
-        total = _question_count(report, benchmark, unanswered)
+        total = _question_count(report, benchmark)
         reason = f"Partial: no answer to {unanswered:,} of {total:,} questions."
     yield Refusal(reason, "partial", _NUMBERS)
 
 
 def _unanswered_count(report: AnyReport, benchmark: Benchmark[Any]) -> int:
-    """Returns the number of questions without an answer of a model; 0 if the report doesn't know.
+    """Returns the number of questions that the model didn't answer; 0 if the report doesn't know.
 
-    The papers' protocols score a prediction that is no answer of a model; ours don't.
+    The papers' protocols score every prediction. Ours count one that isn't from the model, such as an error message,
+    as no answer.
     """
     if isinstance(report, Report):
         if report.protocol == "paper":
@@ -99,8 +100,8 @@ def _unanswered_count(report: AnyReport, benchmark: Benchmark[Any]) -> int:
     missing = _missing_count(report, benchmark)
     if isinstance(report, ChoiceReport) and report.protocol == "strict":
         reasons = failures(report.rows, report.protocol)
-        failed = {int(index) % PASS for index, reason in reasons.items() if reason}
-        return len(failed | _missing_questions(report, benchmark))
+        failed_questions = {int(index) % PASS for index, reason in reasons.items() if reason}
+        return len(failed_questions | _missing_questions(report, benchmark))
     if isinstance(report, SpecReport) and report.protocol == "strict":
         return missing + sum(bool(row.no_answer) for row in report.rows)
     return missing
@@ -118,7 +119,7 @@ def _missing_count(report: AnyReport, benchmark: Benchmark[Any]) -> int:
     return benchmark.count_unanswered(report) if isinstance(benchmark, FileBenchmark) else 0
 
 
-def _question_count(report: AnyReport, benchmark: Benchmark[Any], unanswered: int) -> int:
+def _question_count(report: AnyReport, benchmark: Benchmark[Any]) -> int:
     """Returns the number of questions in the report's question file."""
     if isinstance(report, Report):
         return len(report.rows)
@@ -126,20 +127,18 @@ def _question_count(report: AnyReport, benchmark: Benchmark[Any], unanswered: in
         missing = benchmark.choice_tables(report).missing
         questions = (*missing, *(row.question for row in report.rows))
         return len({question.index % PASS for question in questions})
-    answers = len(benchmark.scored_answers(report))
-    return max(unanswered, _missing_count(report, benchmark) + answers)
+    return _missing_count(report, benchmark) + len(benchmark.scored_answers(report))
 
 
 def _unscored(report: AnyReport, head: ScoreLine) -> Iterator[Refusal]:
     """Yields a refusal if too many grades are unscored."""
     if isinstance(report, ChoiceReport) and undecided_is_wrong(report.protocol):
-        return  # they are scored, by the paper's rule
+        return  # undecided answers are scored as wrong
     runs = report.runs if isinstance(report, Report) else 1
     share = head.unscored / (head.n * runs)
     if share > MOST_UNSCORED:
-        percent = (
-            math.ceil(round(share * 1000, 6)) / 10
-        )  # rounded up, so that it is above the limit
+        # Rounded up, so that it is above the limit. `round` first takes off what floats add.
+        percent = math.ceil(round(share * 1000, 6)) / 10
         reason = f"{percent:.1f}% are unscored. The limit is {MOST_UNSCORED:.0%}."
         yield Refusal(reason, f"{percent:.1f}% unscored", _NUMBERS)
 

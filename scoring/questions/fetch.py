@@ -19,12 +19,12 @@ from scoring.specs.schema import QuestionFile
 from scoring.specs.yaml_text import write_yaml
 
 MOST_BYTES = 50_000_000_000
-"""Largest file that is loaded: with all pictures some have tens of gigabytes."""
+"""Bytes of the largest file that is loaded: with all pictures some have tens of gigabytes."""
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 """The delimiter of the files that are written again without pictures, by suffix."""
 
 
-def offer(benchmark: FileBenchmark[Any], file: QuestionFile, licence: str) -> str:
+def offer_text(benchmark: FileBenchmark[Any], file: QuestionFile, licence: str) -> str:
     """Returns a sentence on a download: its size as its server reports it, and the questions' licence."""
     size = announced_size(file.url or "")
     rows = f"{file.rows:,} questions, " if file.rows else ""
@@ -38,12 +38,12 @@ def fetch(
     file: QuestionFile,
     licence: str,
     folder: Path,
-    pictures: bool,
+    with_pictures: bool,
     sleep: Callable[[float], object],
 ) -> Path:
     """Downloads a question file into a folder, whole or not at all. Raises DownloadError and RowsError.
 
-    Without `pictures`, CSV and TSV files lose their columns of pictures; other files are kept as they are.
+    Without pictures, CSV and TSV files lose their columns of pictures; other files are kept as they are.
     """
     address = file.url or ""
     folder.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def fetch(
                     f"into {folder} by hand."
                 )
             content = loaded
-            if not pictures and target.suffix.lower() in _DELIMITERS:
+            if not with_pictures and target.suffix.lower() in _DELIMITERS:
                 content = Path(scratch) / f"bare{target.suffix}"
                 _write_without_pictures(loaded, content)
             rows = _count_rows(content)
@@ -70,6 +70,7 @@ def fetch(
         notes = {"benchmark": key, "md5": md5, "url": address, "licence": licence}
         beside = Path(scratch) / "beside"
         beside.write_text(write_yaml({**notes, "fetched": f"{now():%Y-%m-%d}"}), "utf-8")
+        # The notes come first: they have the md5, which a file without its pictures no longer shows.
         shutil.move(beside, target.with_name(f"{target.name}{BESIDE}"))
         content.replace(target)
     return target

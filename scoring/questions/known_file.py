@@ -88,13 +88,13 @@ class KnownFile:
         return _QUESTIONS.get(cache_key, lambda: self.file_benchmark.own_questions(self.path))
 
     def has(self, id: str) -> bool:
-        return self.place(id) is not None
+        return self.question_id(id) is not None
 
-    def place(self, id: str) -> str | None:
-        """Returns the id of the question that an answer's id belongs to, which may be a later pass's; else None."""
+    def question_id(self, id: str) -> str | None:
+        """Returns the id of the question that an answer's id, perhaps a later pass's, belongs to; None if none fits."""
         if id in self.texts:
             return id
-        if not (id.isascii() and id.isdigit() and len(id) < 16):
+        if not is_number(id):
             return None
         first_pass = str(int(id) % PASS)
         return first_pass if first_pass in self.texts else None
@@ -131,6 +131,11 @@ def text_digest(text: str) -> str:
     """Returns a digest of a question's text, whatever its spaces and case; "" for an empty one."""
     bare = folded(text)
     return hashlib.blake2b(bare.encode(), digest_size=12).hexdigest() if bare else ""
+
+
+def is_number(id: str) -> bool:
+    """Whether an id is a whole number of at most 15 digits."""
+    return id.isascii() and id.isdigit() and len(id) < 16
 
 
 def file_md5(path: Path) -> str:

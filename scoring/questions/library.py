@@ -30,7 +30,7 @@ _OFFER_TURN = Lock()
 
 
 class _FileState(NamedTuple):
-    """The state of a file, which is another one after a change."""
+    """The times and the size of a file: they differ after a change."""
 
     file_time: int
     """Time of the file's last change, in nanoseconds."""

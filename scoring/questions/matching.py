@@ -1,7 +1,7 @@
 """Matching: finds the question file that a file of answers belongs to.
 
-By the chosen benchmark, then the file's name, its questions' texts, and its ids. Ids that count rows, such as 0, 1, 2,
-decide nothing: every benchmark has them.
+It goes by the chosen benchmark, then the file's name, its questions' texts, and its ids. Ids that count rows, such as
+0, 1, 2, decide nothing: every benchmark has them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from arena.templates import plural
 from scoring.benchmarks.base import ColumnNames
 from scoring.multiple_choice.columns import columns_by_plain_name
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
-from scoring.questions.known_file import KnownFile, text_digest
+from scoring.questions.known_file import KnownFile, is_number, text_digest
 from scoring.registry import flat_record
 from scoring.specs.problems import either
 from scoring.specs.schema import ends_with
@@ -35,7 +35,7 @@ class AnswerFile:
     def summary(self) -> str:
         """The number of its answers and the range of their ids, in words."""
         ids = [*self.texts]
-        if all(map(_is_number, ids)):
+        if all(map(is_number, ids)):
             ids.sort(key=int)
         answers = plural(len(ids), "answer")
         if len(ids) == 1:
@@ -45,7 +45,7 @@ class AnswerFile:
     @property
     def counts_rows(self) -> bool:
         """Whether its ids are row numbers from 0 or 1, which decide nothing."""
-        if not all(map(_is_number, self.texts)):
+        if not all(map(is_number, self.texts)):
             return False
         numbers = {int(id) for id in self.texts}
         first = min(numbers)
@@ -59,7 +59,7 @@ class QuestionMatch:
     file: KnownFile | None = None
     """None if no file fits, or if several do."""
     fits: Sequence[KnownFile] = ()
-    """All files that fit."""
+    """All files that fit; if `unclear`, those to choose from."""
     unclear: str = ""
     """The question to the user if several fit."""
 
@@ -86,7 +86,7 @@ def answer_files(
 
 
 def record_id(record: Record, names: ColumnNames) -> str:
-    """Returns the id of a record, in a column of these names; "" if it has none."""
+    """Returns the id of a record, in a column of these names, where 12.0 is 12; "" if it has none."""
     row = flat_record(record, names).values
     return _cell(row, columns_by_plain_name(row), names.ids).removesuffix(".0")
 
@@ -105,7 +105,8 @@ def match_questions(
     if not best_fits:
         return QuestionMatch()
     are_texts_compared = any(fit.equal_share is not None for fit in best_fits)
-    if not (named_fits or benchmark or are_texts_compared):
+    only_ids_are_left = not (named_fits or benchmark or are_texts_compared)
+    if only_ids_are_left:
         fits_by_ids = [fit for fit in best_fits if fit.do_ids_decide]
         if not fits_by_ids:
             return _unclear(best_fits)
@@ -119,7 +120,7 @@ def match_questions(
 
 @dataclass(frozen=True)
 class _Fit:
-    """A question file, and the answers as its benchmark names their columns."""
+    """A question file, and the answers as they are read by its benchmark's column names."""
 
     file: KnownFile
     answers: AnswerFile
@@ -127,7 +128,7 @@ class _Fit:
     @property
     def _answered(self) -> set[str | None]:
         """The question file's ids of the questions that are answered."""
-        return {self.file.place(id) for id in self.answers.texts} - {None}
+        return {self.file.question_id(id) for id in self.answers.texts} - {None}
 
     @property
     def _known_count(self) -> int:
@@ -150,9 +151,9 @@ class _Fit:
     def do_ids_decide(self) -> bool:
         """Whether the ids alone decide.
 
-        They do unless all are numbers, and then if they don't count rows and are at least half of the question file's.
+        Ids that aren't all numbers do. Numbers do if they don't count rows and cover half of the question file's ids.
         """
-        if not all(map(_is_number, self.answers.texts)):
+        if not all(map(is_number, self.answers.texts)):
             return True
         return not self.answers.counts_rows and len(self._answered) >= _HALF * len(self.file.texts)
 
@@ -161,20 +162,20 @@ class _Fit:
         """The share of the answers' question texts that equal the question file's; None without any to compare."""
         equal = []
         for id, text in self.answers.texts.items():
-            place = self.file.place(id)
-            published = self.file.texts[place] if place is not None else ""
+            question_id = self.file.question_id(id)
+            published = self.file.texts[question_id] if question_id is not None else ""
             if text and published:
                 equal.append(text == published)
         return sum(equal) / len(equal) if equal else None
 
     @property
     def agrees(self) -> bool:
-        """Whether its texts equal the answers' own, as far as they can be compared."""
+        """Whether at least half of the texts that can be compared are equal."""
         return self.equal_share is None or self.equal_share >= _HALF
 
     @property
     def name_length(self) -> int:
-        """Length of the longest name, of it or of its benchmark, that the answers' file name ends with; 0 for none."""
+        """Length of the longest name, the file's or its benchmark's, that ends the answers' file name; 0 for none."""
         stem = PurePath(self.answers.name).stem.casefold()
         own = PurePath(self.file.name).stem
         # A name of one letter is the end of too many others.
@@ -203,10 +204,6 @@ def _unclear(candidates: Sequence[_Fit]) -> QuestionMatch:
     if len(names) == 1:
         question = f"{summary}. Is it {names[0]}?"
     return QuestionMatch(None, files, question)
-
-
-def _is_number(id: str) -> bool:
-    return id.isascii() and id.isdigit() and len(id) < 16
 
 
 def _cell(row: Mapping[str, object], columns: Mapping[str, str], names: Sequence[str]) -> str:

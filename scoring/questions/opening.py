@@ -51,18 +51,20 @@ def open_joined_file(
     benchmark: str | None = None,
     questions: str = "",
     wanted: Callable[[], bool] = lambda: True,
-    hides: bool = True,
+    hides_truths: bool = True,
 ) -> JoinedFile:
-    """Opens a file with the question file of the library that it belongs to, or with the one named `questions`.
+    """Opens a file with the question file of the library that it belongs to.
 
-    `hides`: whether hidden right answers are left out; their owner has them anyway. Raises RowsError and ChoicesError.
+    `questions` is the name of that file if it is known, `NO_FILE` for none, or "" to look for it.
+    `hides_truths`: whether hidden right answers are left out; the question file's owner has them anyway. Raises
+    RowsError and ChoicesError.
     """
     match = _match(library, path, limits, name, benchmark, questions)
     if match.file is None:
         return JoinedFile(None, match)
     question_file = match.file
     places = question_file.truth_places
-    if not hides:
+    if not hides_truths:
         places = _unhidden(places)
     source = _QuestionSource(
         benchmark=question_file.file_benchmark,
@@ -86,8 +88,8 @@ def _match(
     benchmark: str | None,
     questions: str,
 ) -> QuestionMatch:
-    has_questions = benchmark is None or isinstance(BENCHMARKS.get(benchmark), FileBenchmark)
-    if not has_questions or questions == NO_FILE:
+    can_have_file = benchmark is None or isinstance(BENCHMARKS.get(benchmark), FileBenchmark)
+    if not can_have_file or questions == NO_FILE:
         return QuestionMatch()
     files = library.files()
     if not files and not questions:
@@ -121,7 +123,7 @@ def whole_file(
 
 def opened_beside(
     path: Path,
-    questions: Path,
+    question_file: Path,
     benchmark: FileBenchmark[Any],
     limits: FileLimits = PAGE,
     name: str | None = None,
@@ -129,12 +131,12 @@ def opened_beside(
     wanted: Callable[[], bool] = lambda: True,
 ) -> OpenedFile:
     """Opens a file of answers with the question file beside it. Raises RowsError and ChoicesError."""
-    own_questions = benchmark.own_questions(questions, limits, questions_name)
+    own_questions = benchmark.own_questions(question_file, limits, questions_name)
     source = _QuestionSource(
         benchmark=benchmark,
         questions=own_questions,
         truth_places=truth_places(benchmark.list_questions(own_questions)),
-        stamp=question_stamp(questions, benchmark, questions_name),
+        stamp=question_stamp(question_file, benchmark, questions_name),
     )
     return _opened(path, limits, name, source, wanted)
 
@@ -147,10 +149,10 @@ def _opened(
     wanted: Callable[[], bool],
 ) -> OpenedFile:
     """Opens a file with its questions, without the right answers that nobody may read."""
-    blind = source.benchmark.without_truths(
+    shown_questions = source.benchmark.without_truths(
         source.questions, lambda split: truth_place_of(source.truth_places, split) != "there"
     )
-    opened = open_upload(path, limits, name, source.benchmark, blind, wanted)
+    opened = open_upload(path, limits, name, source.benchmark, shown_questions, wanted)
     assert opened, "a benchmark that is given takes any file"
     has_hidden = "hidden" in source.truth_places.values()
     # an md5 would confirm a guess of all the hidden answers
@@ -165,7 +167,7 @@ def _opened(
 
 def recognised_beside(
     path: Path,
-    questions: Path,
+    question_file: Path,
     limits: FileLimits = PAGE,
     name: str | None = None,
     questions_name: str | None = None,
@@ -176,14 +178,14 @@ def recognised_beside(
     The question file's md5 decides, else the names and the questions. Raises RowsError and ChoicesError.
     """
     label = name or path.name
-    questions_label = questions_name or questions.name
-    question_row = first_row(questions, limits, questions_label)
+    questions_label = questions_name or question_file.name
+    question_row = first_row(question_file, limits, questions_label)
 
     def fits(benchmark: FileBenchmark[Any]) -> bool:
         first = first_row(path, limits, label, benchmark.column_names)
         return benchmark.fits(Record(first.row, {**question_row.values, **first.values}))
 
-    md5 = file_md5(questions)
+    md5 = file_md5(question_file)
     published = []
     by_name = []
     for benchmark in reversed(BENCHMARKS.values()):  # the last that recognises a file takes it
@@ -194,7 +196,9 @@ def recognised_beside(
         if benchmark.is_named(label) or benchmark.is_named(questions_label):
             by_name.append(benchmark)
     for benchmark in (*published, *filter(fits, by_name)):
-        opened = opened_beside(path, questions, benchmark, limits, label, questions_label, wanted)
+        opened = opened_beside(
+            path, question_file, benchmark, limits, label, questions_label, wanted
+        )
         if benchmark in published or benchmark.recognises(opened.file.rows, label):
             return opened
     return None

@@ -68,7 +68,7 @@ def similarity(answer: str, truth: str) -> float:
         return 1.0
     plain_answer = " ".join(answer.lower().split())
     plain_truth = " ".join(truth.lower().split())
-    # There are at least as many edits as the lengths differ, so the distance needs no computing.
+    # The distance is at least the difference in length, so here the score is below `_LEAST` without computing.
     if abs(len(plain_answer) - len(plain_truth)) > length * (1 - _LEAST):
         return 0.0
     score = 1 - edit_distance(plain_answer, plain_truth) / length

@@ -18,6 +18,8 @@ RuleProtocol = Literal["strict", "vlmevalkit", "lmms-eval", "authors", "mmbench-
 """The origin of a rule: ours, a toolkit of August 2026, the authors of a benchmark, or a paper."""
 TOOLKITS: frozenset[RuleProtocol] = frozenset(("vlmevalkit", "lmms-eval", "authors"))
 """The toolkits' protocols, and the authors' own: an unreadable answer is wrong. Under a paper's the kind decides."""
+NO_TRUTHS = "is an empty list"
+"""The end of a sentence on a cell of right answers that has none."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class NamedColumn(NamedTuple):
 
     name: str
     holds: str
+    """What its cells are, in words."""
     cell: str
 
 
@@ -162,9 +165,9 @@ class RuleKind(BaseModel, ABC):
         An unreadable answer has no score under `strict`, and is wrong under the toolkits' protocols. Under a paper's
         protocol the kind decides. Without a truth no answer has a score.
         """
-        return self._checked(item, self._read(item, answer, protocol))
+        return self._unscored_without_truth(item, self._read(item, answer, protocol))
 
-    def _checked(self, item: Item, reading: Reading) -> Reading:
+    def _unscored_without_truth(self, item: Item, reading: Reading) -> Reading:
         """The reading, without its score if there is no truth."""
         if not self.is_compared or self.truth_of(item) is not None:
             return reading
@@ -239,10 +242,6 @@ def cell_of(item: Item, column: str) -> str | None:
     if isinstance(cell, list | dict):
         return json.dumps(cell, ensure_ascii=False)
     return None if cell is None or cell == "" else str(cell)
-
-
-NO_TRUTHS = "is an empty list"
-"""The end of a sentence on a cell of right answers that has none."""
 
 
 def accepted_answers(truth: str) -> tuple[str, ...]:

@@ -18,23 +18,23 @@ def edit_distance(first: str, second: str) -> int:
     places: dict[str, int] = {}
     for place, sign in enumerate(column):
         places[sign] = places.get(sign, 0) | (1 << place)
-    every = (1 << len(column)) - 1
-    last = 1 << (len(column) - 1)
+    all_bits = (1 << len(column)) - 1
+    last_bit = 1 << (len(column) - 1)
     # In the table of distances, a cell differs from the one above it, and from the one at its left, by at most 1. A bit
     # of `rises` says that the cell of this column is 1 more than the one above it, a bit of `falls` that it is 1 less.
-    rises = every
+    rises = all_bits
     falls = 0
     distance = len(column)
     for sign in row:
         same = places.get(sign, 0)
         vertical = same | falls
         horizontal = (((same & rises) + rises) ^ rises) | same
-        # The same for the next column's cell and the one at its left, in this column.
-        right_rises = falls | (~(horizontal | rises) & every)
+        # In the same way, the bits of these two compare the next column's cells with this column's.
+        right_rises = falls | (~(horizontal | rises) & all_bits)
         right_falls = rises & horizontal
-        distance += bool(right_rises & last) - bool(right_falls & last)
-        right_rises = (right_rises << 1) | 1
+        distance += bool(right_rises & last_bit) - bool(right_falls & last_bit)
+        right_rises = (right_rises << 1) | 1  # the row above the table rises by 1 per column
         right_falls = right_falls << 1
-        rises = (right_falls | ~(vertical | right_rises)) & every
-        falls = right_rises & vertical & every
+        rises = (right_falls | ~(vertical | right_rises)) & all_bits
+        falls = right_rises & vertical & all_bits
     return distance

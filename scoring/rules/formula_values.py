@@ -47,13 +47,16 @@ _SPELLINGS = (
     (re.compile(r"\\(?:times|cdot)(?![a-z])"), "*"),
     (re.compile(r"\\div(?![a-z])"), "/"),
     (re.compile(r"\\%|\bpercent\b"), "%"),
-    (re.compile(r"(?<![a-z\\])(?=(?:sqrt|pi)(?![a-z]))"), r"\\"),
+    (re.compile(r"(?<![a-z\\])(?=(?:sqrt|pi)(?![a-z]))"), r"\\"),  # pi is \pi
 )
 """Other ways to write a token of the grammar, and that token."""
 _TOKEN = re.compile(
-    r"\s*+((?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)(?:\.\d*+)?(?:e[+-]?\d{1,3})?(?![a-z\d])"
-    r"|\.\d++(?:e[+-]?\d{1,3})?(?![a-z\d])"
-    r"|\\frac(?:\s?\d\s?\d(?!\d))?|\\sqrt(?![a-z])|\\pi(?![a-z])|[-+*/^%:(){}\[\]])\s*+"
+    r"\s*+("
+    r"(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)(?:\.\d*+)?(?:e[+-]?\d{1,3})?(?![a-z\d])"  # 3, 1,200.5, 2e-3
+    r"|\.\d++(?:e[+-]?\d{1,3})?(?![a-z\d])"  # .5
+    r"|\\frac(?:\s?\d\s?\d(?!\d))?"  # \frac, or a whole fraction such as \frac12
+    r"|\\sqrt(?![a-z])|\\pi(?![a-z])|[-+*/^%:(){}\[\]]"
+    r")\s*+"
 )
 _CLOSING = {"(": ")", "{": "}", "[": "]"}
 
@@ -184,6 +187,7 @@ class _Parser:
         self.place += 1
         if token[:1].isdigit() or token[:1] == ".":
             number = float(token.replace(",", ""))
+            # To VLMEvalKit a number with commas is no whole part of a mixed number.
             whole = token if self.as_kit else token.replace(",", "")
             if whole.isdigit() and self.is_mixed():
                 return number + self.single()
@@ -202,6 +206,7 @@ class _Parser:
         """Whether a fraction of two whole numbers follows: then a whole number before it is added to it."""
         if not self.as_kit and self.next.startswith("\\frac") and self.next != "\\frac":
             return True  # without braces, such as \frac12
+        # Any whole number counts as 0 here.
         fraction = ["\\frac", "{", "0", "}", "{", "0", "}"]
         following = self.tokens[self.place : self.place + len(fraction)]
         return ["0" if token.isdigit() else token for token in following] == fraction

@@ -63,13 +63,13 @@ class JudgedKind(RuleKind, ABC):
             reading = self.copied_reading(item, copied, protocol)
             if protocol in TOOLKITS:  # an unreadable copy is wrong there
                 return reading
-            return reading if reading.read else None
+            return reading if reading.read else None  # None: the judge is asked again
 
         reply = yield from ask_until_read(ask, read)
         # "no reply of the judge is one number"
         reason = Rule.UNREAD.replace("a letter", self.form)
         reading = reply.read or unread_reading(protocol, reason)
-        return Judged(self._checked(item, reading), reply.replies, reply.model)
+        return Judged(self._unscored_without_truth(item, reading), reply.replies, reply.model)
 
     def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
         return PROMPT
@@ -107,6 +107,9 @@ def _answer_of_object(text: str) -> str | None:
 
 
 def is_reply_read(reading: Reading) -> bool:
-    """Whether a judge's reply could be read, also if it has no answer, obeyed one, or was declined by its server."""
+    """Whether a judge's reply could be read, or there was none to read.
+
+    That is so if the judge found no answer, obeyed the model's answer, or its server declined to reply.
+    """
     no_text = (NOT_FOUND, str(Rule.OBEYED))
     return bool(reading.read) or reading.why in no_text or reading.why.startswith(Rule.DECLINED)

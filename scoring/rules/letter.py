@@ -66,9 +66,9 @@ class LetterRule(RuleKind):
     final_line: Annotated[str, StringConstraints(min_length=1, max_length=40)] | None = None
     """The beginning of the line with the answer, such as "Answer:", if the prompt asks for such a line."""
     open: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
-    """Text of the second option of a question without options, such as MMMU's "Other Answers"; the first is the truth.
+    """A second option for questions without options, such as MMMU's "Other Answers"; the first one is the truth.
 
-    `strict` and the authors read such a question as an open one.
+    `strict` and the authors read such a question as an open one instead.
     """
     read: LetterReader = "shared"
     """lmms-eval's reader for this benchmark; `standing` is VLMEvalKit's too."""
@@ -121,8 +121,9 @@ class LetterRule(RuleKind):
         decision = extract(answer, question.options, choice_protocol)
         if decision.is_open:
             decision = yield from ask_for_letter(question, answer, decision, choice_protocol, spec)
-        reading = self._checked(item, self._reading_of_decision(item, decision, protocol))
-        return Judged(replace(reading, is_open=False), decision.replies, decision.model)
+        reading = self._reading_of_decision(item, decision, protocol)
+        reading = replace(self._unscored_without_truth(item, reading), is_open=False)
+        return Judged(reading, decision.replies, decision.model)
 
     def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
         if self._is_open_question(item, protocol) or protocol in ("lmms-eval", "authors"):
@@ -180,7 +181,7 @@ class LetterRule(RuleKind):
         return replace(item, truth=self.truth_of(item))
 
     def _choice_question(self, item: Item) -> ChoiceQuestion:
-        """The question as the readers of multiple choice know it, whose ids are numbers."""
+        """The question in the form of the readers of multiple choice, where ids are numbers."""
         index = int(item.id) if _NUMBER.fullmatch(item.id) else zlib.crc32(item.id.encode())
         return ChoiceQuestion(
             index=index,
@@ -273,7 +274,7 @@ class LetterRule(RuleKind):
         return Reading(None, letter, reader) if letter else unread_reading(protocol, "no letter")
 
     def _final_text(self, answer: str) -> str:
-        """The toolkit's reading of the final line: its only capital, or the whole line; without the line the answer."""
+        """The text after `final_line`, or the capital in it if there is just one; without such a line, the answer."""
         if self.final_line is None:
             return answer
         lines = [line.strip() for line in answer.strip().split("\n")]
@@ -316,4 +317,4 @@ class LetterRule(RuleKind):
             reading = Reading(float(is_right), reply.read, str(Rule.JUDGE))
         else:
             reading = unread_reading(protocol, str(Rule.UNREAD))
-        return Judged(self._checked(item, reading), reply.replies, reply.model)
+        return Judged(self._unscored_without_truth(item, reading), reply.replies, reply.model)

@@ -86,7 +86,7 @@ class NumberRule(JudgedKind):
             return self._strict_reading(item, short.text, truth)
         if protocol == "lmms-eval":
             return self._lmms_reading_without_judge(item, answer, truth)
-        # VLMEvalKit's judge gets what its rule doesn't find equal, and every 0, which its rule takes for no reading.
+        # VLMEvalKit's judge gets what its rule doesn't find equal, and every 0, which its rule treats as no reading.
         reading = self._kit_reading(answer, truth)
         unread_texts = ("",) if self.as_ == "formula" else _UNREAD_IN_KIT
         if reading.score == 0 or reading.read in unread_texts:
@@ -136,7 +136,7 @@ class NumberRule(JudgedKind):
         return int(places)
 
     def _kit_reading(self, text: str, truth: str) -> Reading:
-        """VLMEvalKit's comparison of Python's numbers of text and truth, which must be equal, or of two formulas."""
+        """VLMEvalKit's comparison of two formulas, or of Python's numbers of text and truth, which must be equal."""
         if self.as_ == "formula":
             is_right = is_equal_in_kit(text, truth)
             return Reading(float(is_right), text.strip()[:200], "equal text or value")
@@ -164,6 +164,7 @@ class NumberRule(JudgedKind):
             if self._number_form(truth) == "integer":
                 number_text = str(int(number))
             else:
+                # Without places, None rounds to a whole number, as it does in lmms-eval.
                 number_text = str(round(number, self._places_in_cell(item)))
         except (ValueError, OverflowError):  # infinity has no integer
             return unread_reading("lmms-eval", "no finite number")
@@ -264,7 +265,8 @@ def decimal_places(truth: str) -> int:
 def is_equal(number: Number, right: Number, places: int) -> bool | None:
     """Whether a number is right after rounding; None for "5%" if 5 is right: it may be the share 0.05.
 
-    Both have one value. A percent sign counts alone, another unit only if both have one.
+    Both have one value. Units that differ make it wrong, but a number without a unit may have any. A percent sign
+    counts even if the other number has none.
     """
     [value] = number.values
     [right_value] = right.values

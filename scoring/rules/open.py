@@ -62,9 +62,9 @@ class OpenRule(JudgedKind):
             return reading_without_truths()
         short = short_answer(answer, truths)
         if short.problem:
-            return unread_reading(protocol, short.problem, short.is_open)
+            return unread_reading(protocol, short.problem, is_open=short.is_open)
         reading = self._strict_reading(short.text, truth)
-        return reading or unread_reading(protocol, NOT_EQUAL, True)
+        return reading or unread_reading(protocol, NOT_EQUAL, is_open=True)
 
     def copied_reading(self, item: Item, copied: str, protocol: RuleProtocol) -> Reading:
         reading = self._strict_reading(copied, self.truth_of(item) or "")
@@ -87,7 +87,7 @@ class OpenRule(JudgedKind):
 
 
 def _is_number_right(number: Number, truth: str) -> bool | None:
-    """Whether a number is the right answer; None if that isn't a number, or it can't be told."""
+    """Whether a number is the right answer; None if that isn't a number, or if it may be a share."""
     right = read_number(truth)
     if right is None or len(right.values) != 1:
         return None
@@ -122,7 +122,7 @@ def _key_phrases(answer: str) -> Sequence[str]:
 
 
 def _normal_forms(text: str) -> Iterator[str | float]:
-    """Yields a number rounded to two places, or the text; a single letter with a blank before or after it."""
+    """Yields a number rounded to two places, or a text; a single letter twice, with a blank before and after it."""
     text = text.strip()
     try:
         yield round(float(text.replace(",", "")), 2)

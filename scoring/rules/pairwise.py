@@ -15,7 +15,7 @@ from arena.inference.messages import ending
 from arena.reasoning import answer_of
 from scoring.intervals import Ends
 from scoring.judges.spec import Ask, JudgeSpec, Reply, closed_schema
-from scoring.multiple_choice.extract import ATTEMPTS, ask_until_read
+from scoring.multiple_choice.extract import ask_until_read
 from scoring.report import EMPTY_CELLS
 from scoring.rules.base import (
     Item,
@@ -131,12 +131,13 @@ class PairwiseRule(PromptedRule):
         texts = dict(zip(self.answer_names, answers, strict=True))
         if protocol == "strict":
             ask = self._strict_ask(item, texts, spec)
-            verdict = yield from ask_until_read(ask, self._read_strict_label, ATTEMPTS)
+            verdict = yield from ask_until_read(ask, self._read_strict_label)
         elif protocol == "vlmevalkit":
-            verdict = yield from ask_until_read(self.plain_ask(item, texts), _read_only_label, 2)
+            ask = self.plain_ask(item, texts)
+            verdict = yield from ask_until_read(ask, _read_only_label, attempts=2)
         else:
             ask = self.plain_ask(item, texts)
-            verdict = yield from ask_until_read(ask, _read_contained_label, 1)
+            verdict = yield from ask_until_read(ask, _read_contained_label, attempts=1)
         reading = self._unread_reading(protocol)
         if verdict.read:
             reading = self._verdict_reading(verdict.read, is_swapped)
@@ -169,7 +170,7 @@ class PairwiseRule(PromptedRule):
         return self.fenced_ask(item, texts, spec, schema, form)
 
     def _read_strict_label(self, reply: str, finish: str) -> str | None:
-        """The verdict of an object, or the only label in a reply, reasoning included, if the answer has it too."""
+        """The verdict in a JSON object; else the only label of the whole reply, if it isn't in the reasoning alone."""
         if ending(finish) != "whole":
             return None
         answer = answer_of(reply).text.strip()
@@ -225,6 +226,9 @@ def _read_only_label(reply: str, finish: str) -> str | None:
 
 
 def _read_contained_label(reply: str, finish: str) -> str | None:
-    """lmms-eval's reading: the first verdict, in its order, in the only label, or else in the whole reply."""
+    """lmms-eval's reading: the first of its labels, in its order, that the reply contains.
+
+    If the reply has only one label in double brackets, the rest of the reply doesn't count.
+    """
     text = _read_only_label(reply, finish) or reply
     return next((label for label in _TOOLKITS_LABELS if label in text), None)

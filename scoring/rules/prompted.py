@@ -114,7 +114,6 @@ class PromptedRule(RuleKind):
         text = self._fill_prompt(item, answers)
         return Ask(
             (Message("user", text, self._shown_pictures(item)),),
-            0.0,
             reply_tokens=_ROOM,
             likely_tokens=_LIKELY_WITHOUT_SCHEMA,
         )
@@ -139,8 +138,8 @@ class PromptedRule(RuleKind):
             ),
         )
         if spec.json_schema:
-            return Ask(messages, 0.0, reply_tokens=_ROOM, likely_tokens=LIKELY, schema=schema)
-        return Ask(messages, 0.0, reply_tokens=_ROOM, likely_tokens=_LIKELY_WITHOUT_SCHEMA)
+            return Ask(messages, reply_tokens=_ROOM, likely_tokens=LIKELY, schema=schema)
+        return Ask(messages, reply_tokens=_ROOM, likely_tokens=_LIKELY_WITHOUT_SCHEMA)
 
     def _fill_prompt(self, item: Item, answers: Mapping[str, str]) -> str:
         texts = {**self.texts(item), **answers}

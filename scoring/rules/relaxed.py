@@ -20,16 +20,19 @@ from scoring.rules.short_answers import short_answer
 _MOST_CHANGE = 0.05
 """Largest difference as a share of the right number."""
 _ROUNDING = 1e-12
-"""The excess of that share that is put down to floating-point numbers: 1.05 is within 5% of 1."""
+"""What floating-point numbers may add to that share: 1.05 is within 5% of 1."""
 
 _WRITTEN_NUMBER = re.compile(
     r"([-+]?)(?:[$€£¥]\s?)?(?=\.?\d)(\d{1,3}(?:,\d{3}){1,6}|\d{0,20})((?:\.\d{1,20})?%?)(?:\s?[$€£¥])?"
 )
-"""A number with a currency's sign on either side or commas between thousands, which Python's numbers don't have."""
+"""A number with a currency's sign on either side or commas between thousands, which Python's numbers don't have.
+
+Its groups are the sign, the whole number, and the decimals with a percent sign.
+"""
 
 
 class RelaxedRule(RuleKind):
-    """A number near the right number; for a truth that is 0, or text, an equal answer in upper or lower case."""
+    """A number near the right number; for a truth that is 0, or text, an equal answer whatever its case."""
 
     heading: ClassVar[str] = "Numbers within 5%"
     kind: Literal["relaxed"] = "relaxed"

@@ -14,7 +14,7 @@ from arena.reasoning import answer_of
 from scoring.intervals import Ends
 from scoring.judges.replies import Scale, read_score
 from scoring.judges.spec import Ask, JudgeSpec, Reply, closed_schema
-from scoring.multiple_choice.extract import ATTEMPTS, ask_until_read
+from scoring.multiple_choice.extract import ask_until_read
 from scoring.rules.base import Item, Judged, Reading, RuleProtocol
 from scoring.rules.prompted import PromptedRule
 
@@ -99,10 +99,10 @@ class RubricRule(PromptedRule):
     ) -> Generator[Ask, Reply, Judged]:
         ask = self._ask(item, answer, protocol, spec)
         if protocol == "vlmevalkit":
-            result = yield from ask_until_read(ask, self._read_kit_marks, 1)
+            result = yield from ask_until_read(ask, self._read_kit_marks, attempts=1)
         else:
             read = self._read_marks if self.marks == 2 else self._read_grade
-            result = yield from ask_until_read(ask, read, ATTEMPTS)
+            result = yield from ask_until_read(ask, read)
         reading = result.read or self._unread_reading(protocol)
         return Judged(reading, result.replies, result.model)
 
@@ -115,7 +115,7 @@ class RubricRule(PromptedRule):
 
     @property
     def _listed_grades(self) -> Sequence[float]:
-        """All grades, if they are few."""
+        """All grades; empty if they are too many, or any number on the scale is one."""
         low, high = self.grades
         if self.step is None:
             return ()
@@ -158,7 +158,7 @@ class RubricRule(PromptedRule):
         return self._reading_of_marks(marks) if are_on_scale else None
 
     def _read_kit_marks(self, reply: str, finish: str) -> Reading | None:
-        """VLMEvalKit's reading: the two parts of the first line, with commas as blanks, for any numbers."""
+        """VLMEvalKit's reading: the two parts of the first line, with commas as blanks, even off the scale."""
         parts = reply.split("\n")[0].replace(",", " ").split(" ")
         marks = _two_numbers(parts)
         return self._reading_of_marks(marks) if marks is not None else None

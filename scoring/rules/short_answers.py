@@ -9,12 +9,18 @@ from arena.types import folded
 from scoring.multiple_choice.json_answers import answers_in_objects, starts_with_object
 from scoring.no_answers import EMPTY, reason_for
 
+_TWO_ANSWERS = "two answers"
 _STYLE = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|texttt)\s?\{([^{}]*)\}")
 _ESCAPED = re.compile(r"\\([%$&#_ ])")
-_ANSWER_WORD = r"(?:(?:the|my)\s)?(?:(?:final|short|correct)\s)?answer|(?:最终|正确|最后)?(?:的)?答案|答(?=[:：])"
+_ANSWER_WORD = (
+    r"(?:(?:the|my)\s)?(?:(?:final|short|correct)\s)?answer"
+    r"|(?:最终|正确|最后)?(?:的)?答案|答(?=[:：])"
+)
 _INTRODUCED = re.compile(
-    rf"(?:^|(?<=[.!?]\s)|(?<=[。！？，]))[*_#\s]*+(?:(?:so|thus|therefore|hence),?\s|(?:所以|因此)[，,]?)?(?:{_ANSWER_WORD})"
-    r"[*_]*+(?:\s?[:：][*_]*+|\sis\b(?:\s?[:：])?|(?<=[案*_])[是为](?:\s?[:：])?)(?=\s*+\S)",
+    r"(?:^|(?<=[.!?]\s)|(?<=[。！？，]))[*_#\s]*+"  # at the beginning of a line or sentence
+    rf"(?:(?:so|thus|therefore|hence),?\s|(?:所以|因此)[，,]?)?(?:{_ANSWER_WORD})[*_]*+"
+    r"(?:\s?[:：][*_]*+|\sis\b(?:\s?[:：])?|(?<=[案*_])[是为](?:\s?[:：])?)"  # ":", "is", "is:", "是"
+    r"(?=\s*+\S)",
     re.IGNORECASE,
 )
 """An introduction before an answer on its line: "Answer:", "Final answer:", "The answer is", "答案是"."""
@@ -53,9 +59,9 @@ def _last_statement(text: str) -> str:
 
     A last line under a heading such as "**Answer:**" is the answer as a whole.
     """
-    held = _last_held(text)
-    if held is not None:
-        return held
+    wrapped = _last_wrapped(text)
+    if wrapped is not None:
+        return wrapped
     lines = text.splitlines()
     introductions = [*_INTRODUCED.finditer(lines[-1])] if lines else []
     if not introductions:
@@ -67,10 +73,10 @@ def _last_statement(text: str) -> str:
     return rest.rstrip("*") if is_in_bold else rest
 
 
-def _last_held(text: str) -> str | None:
+def _last_wrapped(text: str) -> str | None:
     """The plain text in the last box or tag that has one; None without any."""
-    holders = [holder for holder in wrapped_answers(text) if holder.text]
-    return _plain_formula(holders[-1].text) if holders else None
+    wrapped = [answer.text for answer in wrapped_answers(text) if answer.text]
+    return _plain_formula(wrapped[-1]) if wrapped else None
 
 
 def _plain_formula(text: str) -> str:
@@ -78,20 +84,17 @@ def _plain_formula(text: str) -> str:
     return _ESCAPED.sub(r"\1", _STYLE.sub(r"\1", text))
 
 
-TWO_ANSWERS = "two answers"
-
-
 class ShortAnswer(NamedTuple):
     """A prediction in the form in which our own protocol compares it."""
 
     text: str
     problem: str
-    """The reason why it can't be compared: it is no answer of a model, or has `TWO_ANSWERS`; "" if it can."""
+    """The reason why it can't be compared: it is no answer of a model, or has `_TWO_ANSWERS`; "" if it can."""
 
     @property
     def is_open(self) -> bool:
         """Whether a judge may read it."""
-        return self.problem == TWO_ANSWERS
+        return self.problem == _TWO_ANSWERS
 
 
 def short_answer(prediction: str, references: Iterable[str]) -> ShortAnswer:
@@ -110,13 +113,13 @@ def short_answer(prediction: str, references: Iterable[str]) -> ShortAnswer:
     if not problem and not text:
         problem = EMPTY
     if not problem and len({_comparable(statement) for statement in _statements(written)}) > 1:
-        problem = TWO_ANSWERS
+        problem = _TWO_ANSWERS
     return ShortAnswer(text, problem)
 
 
 def plain_reference(reference: str) -> str:
-    """A reference without the marks around it, as an answer that says the same is read: "$x^2$" is "x^2"."""
-    return _unquote(_without_marks(_last_held(reference) or reference))
+    """A reference unwrapped as an answer is, so that the two can be equal: "$x^2$" is "x^2"."""
+    return _unquote(_without_marks(_last_wrapped(reference) or reference))
 
 
 def _folded(text: str) -> str:
@@ -129,7 +132,7 @@ def _unquote(text: str) -> str:
 
 
 def _answer_in_object(text: str) -> str:
-    """The answer in a text that is a JSON object, each of several introduced; else the text."""
+    """The answer in a text that is a JSON object, of several each on a line after "Answer:"; else the text."""
     answers = answers_in_objects(text) if starts_with_object(text) else ()
     if len(answers) > 1:
         return "\n".join(f"Answer: {answer}" for answer in answers)
@@ -138,10 +141,11 @@ def _answer_in_object(text: str) -> str:
 
 def _statements(text: str) -> Iterator[str]:
     """Yields an answer's statements: in boxes and tags, and after "Answer:" or "The answer is"."""
-    holders = [holder.text for holder in wrapped_answers(text) if holder.text]
-    yield from (
-        _plain_formula(holder_text) for holder_text in holders if not _WRAPPING.search(holder_text)
-    )
+    wrapped = [answer.text for answer in wrapped_answers(text) if answer.text]
+    for wrapped_text in wrapped:
+        # A tag around a box isn't a statement of its own: the box is in `wrapped` too.
+        if not _WRAPPING.search(wrapped_text):
+            yield _plain_formula(wrapped_text)
     for line in text.splitlines():
         introductions = [*_INTRODUCED.finditer(line)]
         if not introductions:
@@ -149,11 +153,11 @@ def _statements(text: str) -> Iterator[str]:
         ends = [introduction.start() for introduction in introductions[1:]] + [len(line)]
         for introduction, end in zip(introductions, ends, strict=True):
             statement = line[introduction.end() : end]
-            is_in_holder = bool(holders) and _WRAPPING.search(statement) is not None
-            if not is_in_holder:
+            is_wrapped = bool(wrapped) and _WRAPPING.search(statement) is not None
+            if not is_wrapped:
                 yield statement
 
 
 def _comparable(text: str) -> str:
-    """A statement without what doesn't make it another one; a full stop before it does, as in ".5"."""
+    """A statement in one case, without the marks and blanks around it or full stops after it; ".5" keeps its own."""
     return _folded(text).lstrip(" *_`$").rstrip(" .*_`$")

@@ -149,7 +149,7 @@ class TextRule(JudgedKind):
 def has_words(text: str, words: str) -> bool:
     """Whether a text contains these words, but not as part of a longer word or number: "2014" does not contain "4".
 
-    In scripts without blanks between words, any part counts: in "有4只" it is "4".
+    In scripts without blanks between words, any part counts: in "有4只" it is "4". `words` isn't empty.
     """
     place = text.find(words)
     while place >= 0:

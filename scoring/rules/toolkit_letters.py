@@ -82,10 +82,10 @@ def _candidates(text: str, letters: str) -> list[_Candidate]:
     lower = text.lower()
     starts = [lower.find(phrase) + len(phrase) for phrase in _PHRASES if phrase in lower]
     for start in sorted({*starts}):
-        places = [
+        following = [
             _Candidate(_PHRASE_WEIGHT, text.find(letter, start), letter) for letter in letters
         ]
-        candidates += [candidate for candidate in places if candidate.place >= 0]
+        candidates += [candidate for candidate in following if candidate.place >= 0]
     bare = text.strip()
     if bare[:1] and bare[0] in letters and not bare[1:2].isalpha():
         candidates.append(_Candidate(_START_WEIGHT, 0, bare[0]))

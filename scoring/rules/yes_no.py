@@ -44,7 +44,7 @@ class YesNoRule(JudgedKind):
         if protocol == "strict":
             short = short_answer(answer, (self.truth_of(item) or "",))
             if short.problem:
-                return unread_reading(protocol, short.problem, short.is_open)
+                return unread_reading(protocol, short.problem, is_open=short.is_open)
             return self._score_word(item, only_word(short.text), protocol)
         has_own_reader = self.read == "first" or protocol == "lmms-eval"
         reader = _READERS[self.read] if has_own_reader else kit_word

@@ -30,9 +30,9 @@ class Derived(BaseModel):
     less: int | None = Field(default=None, ge=-_NUMBER_BOUND, le=_NUMBER_BOUND)
     """Subtracted from a whole number."""
     div: int | None = Field(default=None, ge=1, le=_NUMBER_BOUND)
-    """A whole number is divided by this, without the rest."""
+    """A whole number is divided by this, without the remainder."""
     mod: int | None = Field(default=None, ge=1, le=_NUMBER_BOUND)
-    """The whole number, after `div`, becomes the rest of its division by this."""
+    """The whole number, after `div`, becomes the remainder of its division by this."""
     names: Annotated[Mapping[Word, Cell], Field(min_length=1, max_length=2_000)] | None = None
     """New texts by cell."""
     others: Cell | None = None

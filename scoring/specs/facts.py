@@ -75,5 +75,5 @@ def _value_text(value: Any) -> str:
         joint = " to " if len(value) == 2 else ", "
         return joint.join(map(_value_text, value))
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_value_text(each)}" for name, each in value.items())
+        return ", ".join(f"{name} {_value_text(member)}" for name, member in value.items())
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -2,7 +2,7 @@
 
 Every figure is a weighted sum of ratios of sums over rows: a mean is the rows' scores over their number, F1 is 2 TP
 over 2 TP + FP + FN, a mean over groups is such a ratio for each group. So one computation gives all values, and one
-bootstrap the intervals of all that are no shares.
+bootstrap all intervals but those of shares and plain means.
 """
 
 import math
@@ -50,13 +50,13 @@ class Term(NamedTuple):
 
     weight: float
     numerators: Floats
-    """By row, as denominators and rows."""
+    """One a row, as in `denominators` and `rows`."""
     denominators: Floats
     rows: Codes
     """The rows' numbers."""
     group_count: int = 1
-    """Number of terms whose mean the figure is. Their sum is divided by it at the end, as others compute a mean, so
-    that the last digit is the same."""
+    """The figure is the mean of this many terms. Their sum is divided at the end, as in other programs, so that the
+    last digit is the same."""
 
     @property
     def value(self) -> float:
@@ -65,7 +65,7 @@ class Term(NamedTuple):
 
     @property
     def is_share(self) -> bool:
-        """Whether it is a share of rows, or of units that stand at one of their rows."""
+        """Whether all its numbers are 0 or 1: a share of rows, or of units, each counted at its first row."""
         numbers = np.concatenate([self.denominators, self.numerators])
         return bool(((numbers == 0) | (numbers == 1)).all())
 
@@ -110,7 +110,7 @@ def share_line(name: str, rights: Iterable[bool | None], pictures: Sequence[str]
 def reveals_few_answers(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> bool:
     """Whether a figure of enough answers has a part that is over a few: the precision of one yes, a small group's mean.
 
-    Unread answers of a figure that counts yes or no are such a part too: how they widen its bounds tells which of the
+    Unread answers of a figure that counts yes or no are such a part too: how they widen its bounds shows which of the
     two is right.
     """
     values = _FigureValues(rows, figures)
@@ -127,7 +127,7 @@ def reveals_few_answers(name: str, rows: ScoredRows, figures: Mapping[str, Figur
 
 
 def _value_of_terms(terms: Sequence[Term]) -> float | None:
-    """The value of a figure; None where a part of it has no scored row."""
+    """The value of a figure; None without terms, or if one of them has no scored row."""
     if not terms or not all(term.denominators.sum() for term in terms):
         return None
     values = grouped((term.group_count, term.value) for term in terms)
@@ -142,10 +142,12 @@ class _RowCounts(NamedTuple):
 
 
 class _PositiveAnswers(NamedTuple):
-    """By row, whether the answer and the truth are the positive one, and whether the row counts."""
+    """The rows' answers and truths for a figure such as F1 of Yes."""
 
     is_answer: Mask
+    """Whether the answer is the positive one."""
     is_truth: Mask
+    """Whether the truth is the positive one."""
     is_counted: Mask
 
 
@@ -187,7 +189,7 @@ class _FigureValues:
     def _mean_of_groups(
         self, column: str, figure: Figure, within: Mask, fill: Fill
     ) -> float | None:
-        """The value of a figure's terms, for all groups at once: a column may have thousands."""
+        """The value of the terms of `_mean_of`, computed for all groups at once: a column may have thousands."""
         groups, rows = self.rows.group_members(column)
         score = self._score(figure, fill)[rows]
         is_counted = self._figure_mask(figure, within)[rows] & ~np.isnan(score)
@@ -208,7 +210,8 @@ class _FigureValues:
         counts = self.count_rows(figure, within)
         if figure.count is None:
             return self._interval(figure, terms, counts.unscored, bounds)
-        # An unscored row adds nothing to a count, and is likely as good as the others. The interval holds both.
+        # An unscored row adds nothing to a count, but may be as good as the others. The interval covers both: the count
+        # as it is, and the count if all rows were scored.
         (count,) = terms
         complete_count = count._replace(weight=figure.factor * counts.n)
         ends = self._interval(figure, [complete_count], counts.unscored, bounds)
@@ -236,7 +239,7 @@ class _FigureValues:
         return possible_ends(ends, *bounds, scale)
 
     def _counts_shares(self, figure: Figure) -> bool:
-        """Whether 0 and 1 are the ends of what a figure counts, not two scores or marks of a longer scale."""
+        """Whether what a figure counts is from 0 to 1: rows always are, scores and marks only on such a scale."""
         if figure.parts:
             return all(map(self._counts_shares, self._parts(figure)))
         if figure.ratio is not None:
@@ -268,7 +271,7 @@ class _FigureValues:
         is_counted = term.denominators > 0
         scores = np.full((len(self.rows), 1), np.nan)
         scores[term.rows[is_counted], 0] = term.numerators[is_counted]
-        ends = mean_ends(scores, self.rows.pictures, scale, scale)
+        ends = mean_ends(scores, self.rows.pictures, added=scale, scale=scale)
         if ends is None:
             return None
         return possible_ends(
@@ -278,7 +281,7 @@ class _FigureValues:
     def _bootstrap_interval(self, figure: Figure, terms: Sequence[Term]) -> Ends | None:
         """Percentiles over weights drawn for clusters (Rubin 1981): rows on one picture or in one unit have one weight.
 
-        Drawing rows instead would often leave out a whole group of few.
+        Drawing rows instead would often leave out all rows of a small group.
         """
         used = np.unique(np.concatenate([term.rows for term in terms]))
         clusters = np.full(len(self.rows), _UNUSED)

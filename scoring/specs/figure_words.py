@@ -9,7 +9,7 @@ from scoring.specs.schema import OVERALL, Spec
 
 
 def headline_words(spec: Spec) -> str:
-    """The figure that stands for a report under the first protocol, by its name and in a few words."""
+    """The headline under the first protocol, by its name and in a few words."""
     name = spec.headline_under(spec.protocols[0])
     words = _headline_words(spec, name)
     # A spec's names are English, whatever the page's language.

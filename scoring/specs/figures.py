@@ -40,7 +40,7 @@ def as_text(value: Any) -> Any:
 
 
 def as_name(value: Any) -> Any:
-    """Returns a text that people see. Raises ValueError for an invisible sign, which could pass it off as another."""
+    """Returns a text that people see. Raises ValueError for an invisible sign: two names could look the same."""
     text = as_text(value)
     if not isinstance(text, str):
         return text
@@ -72,7 +72,7 @@ class Figure(BaseModel):
     count: Rows | None = None
     """The sum of the rows' scores."""
     all: Words | None = None
-    """Share of units, which are rows with equal cells in these columns, with every row right."""
+    """Share of units with every row right. The rows with equal cells in these columns are a unit."""
     mean_of: Word | None = None
     """Mean of the means of a column's groups."""
     f1: Word | None = None
@@ -163,7 +163,7 @@ class Figure(BaseModel):
 
     @property
     def is_percent(self) -> bool:
-        """Whether it lies between 0 and 100, if the figures that it is made of do."""
+        """Whether it is between 0 and 100, if the figures that it is made of are."""
         other_forms = (self.count, self.ratio, self.mark, self.sum)
         largest_factor = 1.0 if self.parts else PERCENT
         return all(form is None for form in other_forms) and self.factor <= largest_factor

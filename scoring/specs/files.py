@@ -131,9 +131,9 @@ def file_beside(name: str, folder: Path) -> Path | None:
 
 
 def _with_names(derived: Any, place: str, find_file: FindFile) -> Any:
-    """A derived column whose `names` are a table's file, with the table's cells in their place; any other unchanged.
+    """A derived column whose `names` are a table's file, with the table's cells instead; any other unchanged.
 
-    The cells are those of the table's column `column`, by those of its first column. Raises SpecError.
+    The new `names` map the cells of the table's first column to those of its column `column`. Raises SpecError.
     """
     if not isinstance(derived, Mapping) or not isinstance(derived.get("names"), str):
         return derived

@@ -270,12 +270,12 @@ def _unread_scorers(task: EvalTask) -> Iterator[str]:
         yield f"scorers.{used.name}: the judge is asked in our words"
 
 
-def eval_yaml(spec: Spec, file: Sequence[str] = ()) -> str:
+def eval_yaml(spec: Spec, file_columns: Sequence[str] = ()) -> str:
     """A spec as the text of an `eval.yaml`; comments above it say what is left out.
 
-    `file` are the columns of its question file, for a spec that does not name those of its options. Raises SpecError.
+    `file_columns` are those of its question file, for a spec that doesn't name its options' columns. Raises SpecError.
     """
-    problems = [*_eval_problems(spec, file)]
+    problems = [*_eval_problems(spec, file_columns)]
     if problems:
         raise SpecError(problems)
     [case] = spec.rule
@@ -285,7 +285,7 @@ def eval_yaml(spec: Spec, file: Sequence[str] = ()) -> str:
         "target": case.rule.truth or spec.columns.truth,
     }
     if is_choice:
-        choices = _choices(spec, file)
+        choices = _choices(spec, file_columns)
         fields["choices"] = choices[0] if len(choices) == 1 else [*choices]
     images = [column for column in spec.columns.images or () if column not in spec.derive]
     if images:
@@ -311,14 +311,15 @@ def _split(spec: Spec) -> str:
     return splits[0] if splits else "test"
 
 
-def _choices(spec: Spec, file: Sequence[str]) -> Sequence[str]:
-    """The column with the list of options, or a column for each; none where neither spec nor file tells them."""
+def _choices(spec: Spec, file_columns: Sequence[str]) -> Sequence[str]:
+    """The column with the list of options, or a column for each; none where neither spec nor file has them."""
     list_column = getattr(spec.rule[0].rule, "options", None)  # a field of letter rules alone
     if list_column:
         return [list_column]
     if spec.columns.options:
         return spec.columns.options
-    return option_columns(file) or [column for column in LIST_COLUMNS if column in file][:1]
+    list_columns = [column for column in LIST_COLUMNS if column in file_columns]
+    return option_columns(file_columns) or list_columns[:1]
 
 
 def _solvers(spec: Spec, is_choice: bool) -> list[Mapping[str, Any]]:
@@ -344,7 +345,7 @@ def _scorer_name(spec: Spec) -> str | None:
     return None
 
 
-def _eval_problems(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:
+def _eval_problems(spec: Spec, file_columns: Sequence[str]) -> Iterator[SpecProblem]:
     """Yields the parts of a spec that define its benchmark and that an `eval.yaml` can't express."""
     case = spec.rule[0]
     if case.when or len(spec.rule) > 1:
@@ -357,7 +358,7 @@ def _eval_problems(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:
         yield SpecProblem(
             "columns.truth", f"{_FORM_AT_START} needs right answers. Name their column."
         )
-    elif kind_of(case.rule) == "letter" and not _choices(spec, file):
+    elif kind_of(case.rule) == "letter" and not _choices(spec, file_columns):
         text = (
             "No columns of options are known. Name them, as in [A, B, C, D], or give the questions."
         )

@@ -60,7 +60,7 @@ def both(library, questions: Path, file: Path, benchmark="mmbench", protocol="st
     """The hidden report of a file, and the open one of who has the question file."""
     hide(questions, "hidden", benchmark)
     hidden = report_of(opened(library, file, benchmark), protocol, "m")
-    report = report_of(opened(library, file, benchmark, hides=False), protocol, "m")
+    report = report_of(opened(library, file, benchmark, hides_truths=False), protocol, "m")
     assert isinstance(hidden, HiddenReport) and not isinstance(report, HiddenReport)
     return read_record(HiddenReport, record_json(hidden)), report
 

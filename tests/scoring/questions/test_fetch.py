@@ -116,7 +116,9 @@ def test_a_file_that_is_no_table_of_text_keeps_its_pictures(authors, tmp_path):
     handler, address = authors
     handler.content = b'{"id": "1", "question": "What is it?", "image": "iVBORw0KGgo"}\n'
     entry = QuestionFile(name="q.jsonl", rows=1).model_copy(update={"url": address})
-    path = fetch("own", entry, "MIT", tmp_path / "held", pictures=False, sleep=lambda seconds: None)
+    path = fetch(
+        "own", entry, "MIT", tmp_path / "held", with_pictures=False, sleep=lambda seconds: None
+    )
     assert path.read_bytes() == handler.content
 
 
