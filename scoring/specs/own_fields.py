@@ -151,7 +151,10 @@ class OwnFields:
 
     @property
     def judge_prompt(self) -> str:
-        """The user's own prompt, else one of our two: with or without right answers, by their column as it is now."""
+        """The user's own prompt, or the one of our two that suits the file: with or without right answers.
+
+        An unedited prompt of ours is exchanged for the other one when the column of right answers changes.
+        """
         if self.prompt.strip() in ("", TRUTH_PROMPT, NO_TRUTH_PROMPT):
             return TRUTH_PROMPT if self.truth else NO_TRUTH_PROMPT
         return self.prompt
@@ -282,7 +285,7 @@ def _guess_roles(columns: Sequence[str]) -> dict[str, str]:
 
 
 def _answer_as_models(columns: Sequence[str], roles: Mapping[str, str]) -> Mapping[str, str]:
-    """The roles that change if the column `answer`, so far of right answers, has the model's; none if it hasn't."""
+    """The roles that change if the column `answer`, guessed to have right answers, has the model's; {} if it hasn't."""
     column_of = columns_by_plain_name(columns)
     answer = roles["truth"]
     truths = [column_of[name] for name in _ROLES["truth"] if name in column_of]

@@ -68,8 +68,8 @@ def spec_problems(
 ) -> list[SpecProblem]:
     """Returns pydantic's errors about the part of a spec at `place` as problems.
 
-    For unknown fields: `known` are the names of those that the part may have, and `below` of those that its members may
-    have, by the member's name. A member that `below` lacks may have the part's.
+    To correct unknown fields, `known` has the fields that the part may have. `below` has the fields that each of its
+    members may have, by the member's name; for a member that isn't there, they are those of `known`.
     """
     problems = []
     for detail in error.errors(include_url=False):

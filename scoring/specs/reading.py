@@ -39,7 +39,7 @@ class SpecRow:
     answer: str
     cells: Mapping[str, Any]
     row: StrictInt
-    """The number of its first row in its file."""
+    """The row of the file on which it starts, from 1."""
     picture: str = ""
     """Identity of its picture; "" if the file has none."""
     letter: str | None = None
@@ -73,7 +73,7 @@ class _TruthColumn(NamedTuple):
 
 
 def _truth_columns(spec: Spec, items: Sequence[Item]) -> Iterator[_TruthColumn]:
-    """Yields the right answers of questions that have no letter yet, by the column that the rule of each reads."""
+    """Yields the right answers of questions without a letter so far, one of the file's columns at a time."""
     cells = []
     for place, item in enumerate(items):
         case = case_of(spec, item.cells)
@@ -153,18 +153,18 @@ def split_of(spec: Spec, cells: Mapping[str, Any]) -> str:
 def _with_derived(
     spec: Spec, cells: Mapping[str, Any], columns: Iterable[str | None]
 ) -> Mapping[str, Any]:
-    """A row's cells, with the derived columns if one of `columns` is derived; members of a list stay together."""
+    """A row's cells, with the derived columns if one of `columns` is derived; a cell that is split becomes a tuple."""
     if spec.derive.keys().isdisjoint(columns):
         return cells
     try:
-        (all_cells,) = derived_rows(spec, cells, "lmms-eval")
+        (all_cells,) = derived_rows(spec, cells, "lmms-eval")  # which never splits a row
     except ValueError:  # `_picture_cells` reports it
         return cells
     return all_cells
 
 
 def _named_cell(cells: Mapping[str, Any], column: str | None) -> Any:
-    """A row's cell in a column that a spec may name; None without a name, also in a file with a nameless column."""
+    """A row's cell in a column that a spec may leave out; None if it does, or if the row has no such cell."""
     return None if column is None else cells.get(column)
 
 
@@ -333,7 +333,7 @@ class _RowReader:
             if len(ids) == 1:
                 return ids[0]
             known_question = self._question_text(self._questions.get(number, {}))
-            # Either file may have the question in a longer prompt; no text is part of any.
+            # Either text may be part of a longer prompt. A missing text is part of every other.
             if question not in known_question and known_question not in question:
                 column = self._spec.columns.id
                 text = f"{len(ids)} questions have this text, and one is needed. Add a column {column!r}."
@@ -531,13 +531,13 @@ class _RowReader:
 
 
 def with_id(spec: Spec, row: SpecRow) -> Mapping[str, Any]:
-    """A row's cells, with its id as it was read; without one where rows are counted, which tells nothing of them."""
+    """A row's cells, with its id as it was read. A row that was only counted gets none: its place says nothing."""
     id = spec.columns.id
     return {**row.cells, id: row.id} if id in row.cells else row.cells
 
 
 def _derived_cell(derived: Derived, cell: Any) -> str | tuple[str, ...]:
-    """The cell that is made of another; of a derived column's members, what is made of each. Raises ValueError."""
+    """The cell derived from another; from a tuple of members, a tuple of what each gives. Raises ValueError."""
     if not isinstance(cell, tuple):
         return derived.derive_cell(cell_text(cell))
     members: dict[str, None] = {}  # a set that keeps its order
