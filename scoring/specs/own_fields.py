@@ -27,7 +27,7 @@ class OwnRule(NamedTuple):
     about: str
     """The measured ability, in the spec's words."""
     rule: Mapping[str, Any]
-    """The rule in a spec, but for the values of the form's fields."""
+    """The rule in a spec, without the values of the form's fields."""
 
 
 JUDGE = "judge"
@@ -92,7 +92,7 @@ _SHORT_WORDS = 3
 _SHORT_LETTERS = 40
 """Words and letters up to which a right answer is a short text, which an answer can be compared with."""
 _NO_ID = "row"
-"""Name of the id's column where none is chosen. Hardly any file has it; in one without it, rows are counted."""
+"""The spec's column of ids if none is chosen. Hardly any file has it, so rows are counted instead."""
 
 _ROLES: Mapping[str, Sequence[str]] = {
     "answer": (
@@ -145,8 +145,8 @@ class OwnFields:
     answer: str
     groups: tuple[str, ...] = ()
     low: float | None = 0.0
-    """The lowest grade of a judge, and the highest."""
     high: float | None = 10.0
+    """The lowest and the highest grade of a judge; None for an empty field."""
     prompt: str = ""
 
     @property
@@ -161,7 +161,7 @@ class OwnFields:
 
 
 def spec_of_fields(fields: OwnFields) -> Spec:
-    """The spec that the fields say. Raises SpecError with all problems, in the fields' words."""
+    """The spec that the fields describe. Raises SpecError with all problems, in the fields' words."""
     problems = [*_field_problems(fields)]
     try:
         spec = spec_of(_raw_spec(fields))
@@ -176,7 +176,7 @@ def spec_of_fields(fields: OwnFields) -> Spec:
 
 
 def in_fields_words(text: str) -> str:
-    """A problem of a file; if it begins with a place of the spec, the field's name instead of the place."""
+    """The text of a problem; if it begins with a place of the spec, the field's name replaces the place."""
     place, colon, rest = text.partition(": ")
     if colon and place in _LABELS:
         return f"{_LABELS[place]}: {rest}"

@@ -405,8 +405,8 @@ class _RowReader:
     def _check_rule_columns(self) -> None:
         """Reports the missing columns that the rows' rules need or name, and that cases ask for."""
         spec = self._spec
-        fitting = [case_of(spec, row.cells) for row in self._rows]
-        rules = [case.rule for case in spec.rule if any(case is other for other in fitting)]
+        used_cases = [case_of(spec, row.cells) for row in self._rows]
+        rules = [case.rule for case in spec.rule if any(case is used for used in used_cases)]
         needed = dict.fromkeys(column for rule in rules for column in self._needed_columns(rule))
         for place, name in needed:
             if name not in self._present_columns:

@@ -60,7 +60,7 @@ class Tensor(NamedTuple):
         return self.shape[0] * self.shape[1]
 
     def read(self, start: int = 0, count: int = -1) -> NDArray[np.floating]:
-        """The numbers of the matrix, row by row: `count` from the number `start` on, or without a count all from there.
+        """`count` numbers of the matrix, row by row, from place `start` on; all of them from there if `count` is -1.
 
         float64 if they are stored as such, else float32.
         """
