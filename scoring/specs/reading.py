@@ -49,7 +49,7 @@ class SpecRow:
 def items_of(spec: Spec, rows: Sequence[SpecRow], protocol: RuleProtocol) -> list[Item]:
     """The questions of these rows, for a rule.
 
-    A toolkit compares with an empty cell too, unless its whole split has no right answers.
+    Under a toolkit's protocol, an empty right answer is compared too, unless the whole split has none.
     """
     items = _with_letters(spec, [item_of(spec, row) for row in rows])
     if protocol not in TOOLKITS or spec.columns.truth is None:

@@ -182,9 +182,9 @@ def ruled_rows(report: SpecReport) -> Iterator[RuledRow]:
 def final_report(report: SpecReport) -> SpecReport:
     """The report if no judge will complete it, for readers who must not learn the right answers.
 
-    Under `strict`, whether an answer has a score can depend on the right answer. Here it doesn't: an answer that stays
-    unread because it is unlike the right one is wrong, and a text that is no answer of a model is none, even where the
-    right answer is the same text.
+    Under `strict`, whether an answer has a score can depend on the right answer. Here it can't. An answer that is
+    unread because it is unlike the right one counts as wrong. A text that looks like no answer of a model has no score,
+    even if the right answer is the same text.
     """
     if report.protocol != "strict":
         return report
@@ -377,7 +377,7 @@ def whole_ends(report: SpecReport) -> Ends | None:
     ends = _row_ends(spec, figure)
     least = figure.factor * ends.low
     most = figure.factor * ends.high
-    if figure.count is not None:
+    if figure.count is not None:  # a sum over the questions, not a mean
         return Ends(
             head_line.worst + report.missing * least,
             head_line.best + report.missing * most,

@@ -145,7 +145,7 @@ def read_extraction(reply: str, protocol: Protocol) -> Place | None:
         return _read_extraction(reply)
     answer = answer_of(reply).text
     place = _read_extraction(answer)
-    if _has_both_headings(answer):
+    if _has_both_headings(answer):  # the letters of headings are no verdict
         return place
     place_of_letter = _PLACES.get(read_letter(reply, _RESPONSES) or "")
     if place and place_of_letter and place != place_of_letter:
