@@ -63,7 +63,7 @@ def has_answers(file_columns: Sequence[str], spec: Spec | None = None) -> bool:
 
 
 def has_questions(file_columns: Sequence[str], spec: Spec | None = None) -> bool:
-    """Whether a file has a column of the questions' texts, by the same names."""
+    """Whether a file has a column of questions: the spec's, or without a spec one with a usual name."""
     if spec is not None:
         return spec.columns.question in layout_of(spec, file_columns)
     return _has_usual_column("question", file_columns)

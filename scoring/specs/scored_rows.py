@@ -55,7 +55,7 @@ class ScoredRows:
     picture: CellColumn
     """The name of each row's picture; "" where it is unknown."""
     answers: Codes
-    """The number of each row's answer. Several rows have one answer if it has a cell that is split."""
+    """The number of each row's answer; rows made by splitting a cell of one answer share its number."""
     options: Codes
     """How many options each row's question has; 0 where that isn't known."""
     cells: Mapping[str, CellColumn]
