@@ -46,7 +46,7 @@ from scoring.multiple_choice.columns import has_options
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.report import AnyReport, NoAnswersError, QuestionSet
 from scoring.specs.files import OURS, load_folder
-from scoring.specs.layout import has_truths
+from scoring.specs.layout import has_question_truth_and_answer
 from scoring.specs.report import SpecReport, spec_of_report
 from scoring.specs.schema import spec_of
 from scoring.visit_bench.benchmark import VISIT_BENCH
@@ -272,7 +272,7 @@ def unrecognised_error(path: Path, place: str, name: str | None = None) -> Choic
 
 def _is_short_answer(first: Record) -> bool:
     """Whether a row is a question with its right answer and a model's, and without options."""
-    return has_truths([*first.values]) and not has_options(first)
+    return has_question_truth_and_answer([*first.values]) and not has_options(first)
 
 
 def file_benchmark(key: str | FileBenchmark[Any]) -> FileBenchmark[Any]:

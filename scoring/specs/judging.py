@@ -112,9 +112,9 @@ def _open_answers(report: SpecReport) -> Iterator[_OpenAnswer]:
 
 
 def _canaries(report: SpecReport) -> list[_OpenAnswer]:
-    """Returns the canaries: well-known answers that deserve nothing, and answers of ours that can't fit their question.
+    """Returns the canaries: well-known answers that deserve nothing, then secret ones that can't fit their question.
 
-    Each is under one of the file's questions, its host, drawn by a seed that nobody knows before the judging.
+    Each is an answer to one of the file's questions, its host. The draw's seed is unknown before the judging.
     """
     seed = report.canary_seed
     if not seed:
@@ -122,11 +122,17 @@ def _canaries(report: SpecReport) -> list[_OpenAnswer]:
     hosts = [open_answer for open_answer in _open_answers(report) if open_answer.rule.has_canaries]
     if not hosts:
         return []
+    canaries = [*_known_canaries(hosts, seed), *_secret_canaries(hosts, seed)]
+    return [canary._replace(name=f"canary {place}") for place, canary in enumerate(canaries, 1)]
+
+
+def _known_canaries(hosts: Sequence[_OpenAnswer], seed: str) -> Iterator[_OpenAnswer]:
     drawn = sorted(hosts, key=lambda host: hashlib.sha256(f"{seed}{host.name}".encode()).digest())
-    canary_answers = []
     for host, canary in zip(cycle(drawn), injection.canaries(), strict=False):
-        canary_answers.append(host._replace(answer=canary.prediction or ""))
-    host_by_text = {(host.item.question, host.item.truth or ""): host for host in hosts}
+        yield host._replace(answer=canary.prediction or "")
+
+
+def _secret_canaries(hosts: Sequence[_OpenAnswer], seed: str) -> Iterator[_OpenAnswer]:
     questions = [
         Filled(
             Question(host.name, text=host.item.question, truth=host.item.truth or "", groups=()),
@@ -134,12 +140,11 @@ def _canaries(report: SpecReport) -> list[_OpenAnswer]:
         )
         for host in hosts
     ]
+    # A secret canary's question has an id of its own, so its texts find the host.
+    host_by_text = {(host.item.question, host.item.truth or ""): host for host in hosts}
     for canary in injection.secret_canaries(questions, seed):
         host = host_by_text[canary.question.text, canary.question.truth]
-        canary_answers.append(host._replace(answer=canary.prediction or ""))
-    return [
-        canary._replace(name=f"canary {place}") for place, canary in enumerate(canary_answers, 1)
-    ]
+        yield host._replace(answer=canary.prediction or "")
 
 
 def _declined_outcome(open_answer: _OpenAnswer, reason: str) -> Judged:

@@ -12,67 +12,68 @@ _SPELLINGS: Mapping[str, Sequence[str]] = {
     "truth": ("answer", "answers"),
     "answer": ("prediction", "pred", "response", "output", "model_answer"),
 }
-"""Usual names of a column by its role, where the spec keeps the first of them."""
+"""Usual names of a column by its role. A file may use any of them if the spec has the first, the default."""
 
 
-def layout_of(spec: Spec, file: Sequence[str]) -> Mapping[str, str]:
+def layout_of(spec: Spec, file_columns: Sequence[str]) -> Mapping[str, str]:
     """Returns a file's columns by the spec's names, in the file's order.
 
     Columns that the spec doesn't name keep their own names.
     """
-    spellings = columns_by_plain_name(file)
+    spellings = columns_by_plain_name(file_columns)
     layout: dict[str, str] = {}
     for role in _SPELLINGS:
         name = getattr(spec.columns, role)
         if name is None:
             continue
-        column = _find_column(_names_of_role(role, name), file, spellings)
+        column = _find_column(_names_of_role(role, name), file_columns, spellings)
         if column is not None and column not in layout.values():
             layout[name] = column
     for name in _named_columns(spec):
-        column = _find_column([name], file, spellings)
+        column = _find_column([name], file_columns, spellings)
         if column is not None:
             layout.setdefault(name, column)
     taken = {*layout.values()}
-    layout |= {column: column for column in file if column not in taken}
-    places = {column: place for place, column in enumerate(file)}
+    layout |= {column: column for column in file_columns if column not in taken}
+    places = {column: place for place, column in enumerate(file_columns)}
     return dict(sorted(layout.items(), key=lambda entry: places[entry[1]]))
 
 
 def _names_of_role(role: str, name: str) -> Sequence[str]:
-    """The names that a role's column may have in a file: those of toolkits only where the spec keeps the usual name."""
+    """The names that a role's column may have in a file: the usual ones if the spec has the default name, else its own.
+
+    The keys of a JSON object are ids under any spec.
+    """
     usual_names = _SPELLINGS[role]
     if name == usual_names[0]:
         return usual_names
     return [name, KEY] if role == "id" else [name]
 
 
-def has_truths(file: Sequence[str]) -> bool:
-    """Whether a file of these columns has questions, right answers and a model's, in any spelling."""
-    spellings = columns_by_plain_name(file)
-    return all(
-        _find_column(_SPELLINGS[role], file, spellings) for role in ("question", "truth", "answer")
-    )
+def has_question_truth_and_answer(file_columns: Sequence[str]) -> bool:
+    """Whether a file has these columns: questions, right answers and a model's answers, under usual names."""
+    return all(_has_usual_column(role, file_columns) for role in ("question", "truth", "answer"))
 
 
-def has_answers(file: Sequence[str], spec: Spec | None = None) -> bool:
-    """Whether a file of these columns has a model's answers: as the spec calls them, else in any spelling."""
+def has_answers(file_columns: Sequence[str], spec: Spec | None = None) -> bool:
+    """Whether a file has a column of a model's answers: the spec's, or without a spec one with a usual name."""
     if spec is not None:
-        return spec.columns.answer in layout_of(spec, file)
-    return _find_column(_SPELLINGS["answer"], file, columns_by_plain_name(file)) is not None
+        return spec.columns.answer in layout_of(spec, file_columns)
+    return _has_usual_column("answer", file_columns)
 
 
-def has_questions(file: Sequence[str], spec: Spec | None = None) -> bool:
-    """Whether a file of these columns has the questions' texts."""
+def has_questions(file_columns: Sequence[str], spec: Spec | None = None) -> bool:
+    """Whether a file has a column of questions: the spec's, or without a spec one with a usual name."""
     if spec is not None:
-        return spec.columns.question in layout_of(spec, file)
-    return _find_column(_SPELLINGS["question"], file, columns_by_plain_name(file)) is not None
+        return spec.columns.question in layout_of(spec, file_columns)
+    return _has_usual_column("question", file_columns)
 
 
 def layout_of_answers(spec: Spec, layout: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the layout of answers beside their question file; their column may be `text`, or that of the truths.
+    """Returns the layout of a file of answers that came with its question file.
 
-    A file with questions of its own may be the question file itself, whose right answers are not a model's.
+    If it has no column of a model's answers, they are in `text`, or in a file without questions, in the column of the
+    truths. A file with questions may be the question file itself, and its truths are not a model's answers.
     """
     columns = spec.columns
     if columns.answer in layout:
@@ -86,12 +87,17 @@ def layout_of_answers(spec: Spec, layout: Mapping[str, str]) -> Mapping[str, str
     }
 
 
+def _has_usual_column(role: str, file_columns: Sequence[str]) -> bool:
+    spellings = columns_by_plain_name(file_columns)
+    return _find_column(_SPELLINGS[role], file_columns, spellings) is not None
+
+
 def _find_column(
-    names: Sequence[str], file: Sequence[str], spellings: Mapping[str, str]
+    names: Sequence[str], file_columns: Sequence[str], spellings: Mapping[str, str]
 ) -> str | None:
     """Returns the file's column for the first of these names that it has, in any spelling."""
     for name in names:
-        column = name if name in file else spellings.get(plain_name(name))
+        column = name if name in file_columns else spellings.get(plain_name(name))
         if column is not None:
             return column
     return None

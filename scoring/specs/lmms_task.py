@@ -1,8 +1,8 @@
 """Task files of lmms-eval as specs.
 
-Nearly all of a task is Python that its file names by `!function`: it is listed, and never run or looked for. Taken are
-the data set's name, a target that is a column, and the metrics `exact_match` and `anls` where lmms-eval itself computes
-them. Fields are those of lmms-eval's `TaskConfig` (August 2026).
+Most of a task is Python code, which its file names by `!function`. We list such names, and never look for the code or
+run it. What we read is the data set's name, a target that is a column, and the metrics `exact_match` and `anls` where
+lmms-eval itself computes them. Fields are those of lmms-eval's `TaskConfig` (August 2026).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ _COLUMNS = ("doc_to_text", "doc_to_target")
 _TAKEN = ("task", "dataset_path", "dataset_name", "test_split", "metric_list", *_COLUMNS)
 _METRIC_FIELDS = ("metric", "aggregation", "higher_is_better", "ignore_case")
 _IGNORED = ("output_type", "generation_kwargs", "dataset_kwargs", "metadata", "tag", "task_alias")
-"""Fields on how a model is asked, without a counterpart in a spec; that they are left out is not reported."""
+"""Fields about how a model is asked. A spec has nothing like them, and leaving them out isn't reported."""
 _TRUE_VALUES = ("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON", 1)
 """Texts and numbers that lmms-eval takes as true: our reader of YAML leaves `true` a text."""
 _NOTES: Mapping[str, str] = {
@@ -38,7 +38,7 @@ def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
     if problems:
         raise SpecError(problems)
     name = str(task["task"])
-    metric = _metric(task)
+    metric = _usable_metrics(task)[0]
     split = task.get("test_split")
     data_set = _data_set(task)
     columns = {
@@ -144,10 +144,6 @@ def _usable_metrics(task: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         and metric.get("metric") in _METRICS
         and metric.get("aggregation", "mean") == "mean"
     ]
-
-
-def _metric(task: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _usable_metrics(task)[0]
 
 
 def _metric_name(metric: Any) -> str:

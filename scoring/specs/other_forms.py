@@ -69,11 +69,11 @@ def _read_file(path: Path) -> Any:
 
 
 def _read_content(content: bytes) -> Any:
-    """Returns parsed YAML; only in another form than ours may it name code. Raises YamlError."""
+    """Returns parsed YAML. Only a file in another form than ours may name code. Raises YamlError."""
     try:
         return read_yaml(content)
     except YamlError:
-        # The form is known only once the file is read, so that one that names code is read and then refused.
+        # The form is known only after reading. A file of ours keeps the first error.
         raw = read_yaml(content, names_code=True)
         if not _form_of(raw):
             raise

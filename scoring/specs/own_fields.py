@@ -27,7 +27,7 @@ class OwnRule(NamedTuple):
     about: str
     """The measured ability, in the spec's words."""
     rule: Mapping[str, Any]
-    """The rule in a spec, but for the values of the form's fields."""
+    """The rule in a spec, without the values of the form's fields."""
 
 
 JUDGE = "judge"
@@ -92,7 +92,7 @@ _SHORT_WORDS = 3
 _SHORT_LETTERS = 40
 """Words and letters up to which a right answer is a short text, which an answer can be compared with."""
 _NO_ID = "row"
-"""Name of the id's column where none is chosen. Hardly any file has it; in one without it, rows are counted."""
+"""The spec's column of ids if none is chosen. Hardly any file has it, so rows are counted instead."""
 
 _ROLES: Mapping[str, Sequence[str]] = {
     "answer": (
@@ -145,20 +145,23 @@ class OwnFields:
     answer: str
     groups: tuple[str, ...] = ()
     low: float | None = 0.0
-    """The lowest grade of a judge, and the highest."""
     high: float | None = 10.0
+    """The lowest and the highest grade of a judge; None for an empty field."""
     prompt: str = ""
 
     @property
     def judge_prompt(self) -> str:
-        """The user's own prompt, else one of our two: with or without right answers, by their column as it is now."""
+        """The user's own prompt, or the one of our two that suits the file: with or without right answers.
+
+        An unedited prompt of ours is exchanged for the other one when the column of right answers changes.
+        """
         if self.prompt.strip() in ("", TRUTH_PROMPT, NO_TRUTH_PROMPT):
             return TRUTH_PROMPT if self.truth else NO_TRUTH_PROMPT
         return self.prompt
 
 
 def spec_of_fields(fields: OwnFields) -> Spec:
-    """The spec that the fields say. Raises SpecError with all problems, in the fields' words."""
+    """The spec that the fields describe. Raises SpecError with all problems, in the fields' words."""
     problems = [*_field_problems(fields)]
     try:
         spec = spec_of(_raw_spec(fields))
@@ -173,7 +176,7 @@ def spec_of_fields(fields: OwnFields) -> Spec:
 
 
 def in_fields_words(text: str) -> str:
-    """A problem of a file; if it begins with a place of the spec, the field's name instead of the place."""
+    """The text of a problem; if it begins with a place of the spec, the field's name replaces the place."""
     place, colon, rest = text.partition(": ")
     if colon and place in _LABELS:
         return f"{_LABELS[place]}: {rest}"
@@ -282,7 +285,7 @@ def _guess_roles(columns: Sequence[str]) -> dict[str, str]:
 
 
 def _answer_as_models(columns: Sequence[str], roles: Mapping[str, str]) -> Mapping[str, str]:
-    """The roles that change if the column `answer`, so far of right answers, has the model's; none if it hasn't."""
+    """The roles that change if the column `answer`, guessed to have right answers, has the model's; {} if it hasn't."""
     column_of = columns_by_plain_name(columns)
     answer = roles["truth"]
     truths = [column_of[name] for name in _ROLES["truth"] if name in column_of]

@@ -46,7 +46,10 @@ def either(words: Iterable[object], joint: str = "or") -> str:
 
 
 def none_of(value: object, known: Iterable[str], is_optional: bool = False) -> str:
-    """Returns sentences: a value is none of the known ones, and the closest of them or else what to do."""
+    """Returns sentences: the value isn't one of the known names, then the closest name, or else what to do.
+
+    `is_optional`: whether the value can also be deleted.
+    """
     names = [*known]
     close = get_close_matches(str(value)[:_SHOWN_CHARACTERS], names, 1)
     text = f"{quoted(value)} isn't one of: {', '.join(names) or 'none'}"
@@ -68,8 +71,8 @@ def spec_problems(
 ) -> list[SpecProblem]:
     """Returns pydantic's errors about the part of a spec at `place` as problems.
 
-    For unknown fields: `known` are the names of those that the part may have, and `below` of those that its members may
-    have, by the member's name. A member that `below` lacks may have the part's.
+    To correct unknown fields, `known` has the fields that the part may have. `below` has the fields that each of its
+    members may have, by the member's name; for a member that isn't there, they are those of `known`.
     """
     problems = []
     for detail in error.errors(include_url=False):
@@ -107,6 +110,7 @@ def _problem(detail: Any, place: str, known: Iterable[str]) -> SpecProblem:
     kind = detail["type"]
     *above, last = [str(part)[:_SHOWN_CHARACTERS] for part in detail["loc"]] or [""]
     value = quoted(detail["input"])
+    # In a field for a text or a list, pydantic has one word for both.
     if kind == "too_long" and isinstance(detail["input"], str):
         kind = "string_too_long"
     if kind in _UNKNOWN_FIELD:

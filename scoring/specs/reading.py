@@ -39,7 +39,7 @@ class SpecRow:
     answer: str
     cells: Mapping[str, Any]
     row: StrictInt
-    """The number of its first row in its file."""
+    """The row of the file on which it starts, from 1."""
     picture: str = ""
     """Identity of its picture; "" if the file has none."""
     letter: str | None = None
@@ -49,7 +49,7 @@ class SpecRow:
 def items_of(spec: Spec, rows: Sequence[SpecRow], protocol: RuleProtocol) -> list[Item]:
     """The questions of these rows, for a rule.
 
-    A toolkit compares with an empty cell too, unless its whole split has no right answers.
+    Under a toolkit's protocol, an empty right answer is compared too, unless the whole split has none.
     """
     items = _with_letters(spec, [item_of(spec, row) for row in rows])
     if protocol not in TOOLKITS or spec.columns.truth is None:
@@ -73,7 +73,7 @@ class _TruthColumn(NamedTuple):
 
 
 def _truth_columns(spec: Spec, items: Sequence[Item]) -> Iterator[_TruthColumn]:
-    """Yields the right answers of questions that have no letter yet, by the column that the rule of each reads."""
+    """Yields the right answers of questions without a letter so far, one of the file's columns at a time."""
     cells = []
     for place, item in enumerate(items):
         case = case_of(spec, item.cells)
@@ -153,18 +153,18 @@ def split_of(spec: Spec, cells: Mapping[str, Any]) -> str:
 def _with_derived(
     spec: Spec, cells: Mapping[str, Any], columns: Iterable[str | None]
 ) -> Mapping[str, Any]:
-    """A row's cells, with the derived columns if one of `columns` is derived; members of a list stay together."""
+    """A row's cells, with the derived columns if one of `columns` is derived; a cell that is split becomes a tuple."""
     if spec.derive.keys().isdisjoint(columns):
         return cells
     try:
-        (all_cells,) = derived_rows(spec, cells, "lmms-eval")
+        (all_cells,) = derived_rows(spec, cells, "lmms-eval")  # which never splits a row
     except ValueError:  # `_picture_cells` reports it
         return cells
     return all_cells
 
 
 def _named_cell(cells: Mapping[str, Any], column: str | None) -> Any:
-    """A row's cell in a column that a spec may name; None without a name, also in a file with a nameless column."""
+    """A row's cell in a column that a spec may leave out; None if it does, or if the row has no such cell."""
     return None if column is None else cells.get(column)
 
 
@@ -333,7 +333,7 @@ class _RowReader:
             if len(ids) == 1:
                 return ids[0]
             known_question = self._question_text(self._questions.get(number, {}))
-            # Either file may have the question in a longer prompt; no text is part of any.
+            # Either text may be part of a longer prompt. A missing text is part of every other.
             if question not in known_question and known_question not in question:
                 column = self._spec.columns.id
                 text = f"{len(ids)} questions have this text, and one is needed. Add a column {column!r}."
@@ -405,8 +405,8 @@ class _RowReader:
     def _check_rule_columns(self) -> None:
         """Reports the missing columns that the rows' rules need or name, and that cases ask for."""
         spec = self._spec
-        fitting = [case_of(spec, row.cells) for row in self._rows]
-        rules = [case.rule for case in spec.rule if any(case is other for other in fitting)]
+        used_cases = [case_of(spec, row.cells) for row in self._rows]
+        rules = [case.rule for case in spec.rule if any(case is used for used in used_cases)]
         needed = dict.fromkeys(column for rule in rules for column in self._needed_columns(rule))
         for place, name in needed:
             if name not in self._present_columns:
@@ -531,13 +531,13 @@ class _RowReader:
 
 
 def with_id(spec: Spec, row: SpecRow) -> Mapping[str, Any]:
-    """A row's cells, with its id as it was read; without one where rows are counted, which tells nothing of them."""
+    """A row's cells, with its id as it was read. A row that was only counted gets none: its place says nothing."""
     id = spec.columns.id
     return {**row.cells, id: row.id} if id in row.cells else row.cells
 
 
 def _derived_cell(derived: Derived, cell: Any) -> str | tuple[str, ...]:
-    """The cell that is made of another; of a derived column's members, what is made of each. Raises ValueError."""
+    """The cell derived from another; from a tuple of members, a tuple of what each gives. Raises ValueError."""
     if not isinstance(cell, tuple):
         return derived.derive_cell(cell_text(cell))
     members: dict[str, None] = {}  # a set that keeps its order

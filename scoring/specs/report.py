@@ -1,4 +1,4 @@
-"""A report of a spec: the spec itself, every answer with what was read of it, and the figures that come of them."""
+"""A report of a spec: the spec itself, every answer with its reading, and the figures computed from them."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -93,13 +93,13 @@ def read_rows(
     spec: Spec,
     rows: Sequence[SpecRow],
     protocol: RuleProtocol,
-    goes_on: Callable[[Iterable[Item]], Iterable[Item]] = iter,
+    watch: Callable[[Iterable[Item]], Iterable[Item]] = iter,
 ) -> tuple[ReadRow, ...]:
     """Reads the answers by the spec's rule.
 
-    `goes_on` is given the questions, and yields them one by one as they are read; it may raise to stop the reading.
+    `watch` passes the questions on, each just before its answer is read. It may raise to stop the reading.
     """
-    items = goes_on(items_of(spec, rows, protocol))
+    items = watch(items_of(spec, rows, protocol))
     return tuple(read_row(spec, row, item, protocol) for row, item in zip(rows, items, strict=True))
 
 
@@ -182,9 +182,9 @@ def ruled_rows(report: SpecReport) -> Iterator[RuledRow]:
 def final_report(report: SpecReport) -> SpecReport:
     """The report if no judge will complete it, for readers who must not learn the right answers.
 
-    Under `strict`, whether an answer has a score can depend on the right answer. Here it doesn't: an answer that stays
-    unread because it is unlike the right one is wrong, and a text that is no answer of a model is none, even where the
-    right answer is the same text.
+    Under `strict`, whether an answer has a score can depend on the right answer. Here it can't. An answer that is
+    unread because it is unlike the right one counts as wrong. A text that looks like no answer of a model has no score,
+    even if the right answer is the same text.
     """
     if report.protocol != "strict":
         return report
@@ -238,7 +238,7 @@ def scored_rows_of_report(report: SpecReport) -> ScoredRows:
         scores=[row.reading.score for row in rows],
         reads=[row.reading.read for row in rows],
         truths=[row.truth for row in rows],
-        pictures=_picture_names(rows, is_split=len(rows) > len(report.rows)),
+        pictures=_picture_names(rows),
         cells=cell_lists,
         answers=[row.answer_number for row in rows],
         options=[row.option_count for row in rows],
@@ -284,9 +284,10 @@ def _scorable_rows(report: SpecReport) -> Iterator[_ScorableRow]:
             )
 
 
-def _picture_names(rows: Sequence[_ScorableRow], is_split: bool) -> list[str]:
-    """The rows' pictures. Where answers are split, one without a picture has a made-up name: its rows vary together."""
-    if not is_split:
+def _picture_names(rows: Sequence[_ScorableRow]) -> list[str]:
+    """The rows' pictures. A split answer without a picture gets a made-up name, so that its rows vary together."""
+    answers = {row.answer_number for row in rows}
+    if len(rows) == len(answers):
         return [row.picture for row in rows]
     return [row.picture or f"row {row.item.id}" for row in rows]
 
@@ -376,7 +377,7 @@ def whole_ends(report: SpecReport) -> Ends | None:
     ends = _row_ends(spec, figure)
     least = figure.factor * ends.low
     most = figure.factor * ends.high
-    if figure.count is not None:
+    if figure.count is not None:  # a sum over the questions, not a mean
         return Ends(
             head_line.worst + report.missing * least,
             head_line.best + report.missing * most,

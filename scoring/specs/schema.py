@@ -53,7 +53,7 @@ _FILE_NAME = re.compile(r"[\w+@ -][\w.+@ -]{0,118}")
 
 
 def _required_text(instruction: str) -> BeforeValidator:
-    """Returns a validator of a text that must be there; without it, it raises the instruction."""
+    """Returns a validator of a text. It raises ValueError with the instruction if the text is missing or blank."""
 
     def check(value: Any) -> Any:
         if value is None or (isinstance(value, str) and not value.strip()):
@@ -64,7 +64,7 @@ def _required_text(instruction: str) -> BeforeValidator:
 
 
 def _matching(pattern: re.Pattern[str], complaint: str) -> BeforeValidator:
-    """Returns a validator of a text that is all of a pattern; for others, it raises them with the complaint."""
+    """Returns a validator of a text that a whole pattern must match. Its ValueError has the value and the complaint."""
 
     def check(value: Any) -> Any:
         if not isinstance(value, str) or not pattern.fullmatch(value):
@@ -369,7 +369,7 @@ def _read_rule(value: Any, problems: list[SpecProblem]) -> Any:
     entries = value if is_list else [{"rule": value}]
     if not entries:
         problems.append(SpecProblem("rule", f"The list is empty. Choose {either(KINDS)}."))
-    cases = []
+    cases: dict[int, Case] = {}
     for number, entry in enumerate(entries, start=1):
         place = f"rule.{number}" if is_list else "rule"
         if not isinstance(entry, Mapping) or "rule" not in entry:
@@ -380,14 +380,14 @@ def _read_rule(value: Any, problems: list[SpecProblem]) -> Any:
         if kind is None:
             continue
         try:
-            cases.append(Case.model_validate({**entry, "rule": kind}))
+            cases[number] = Case.model_validate({**entry, "rule": kind})
         except ValidationError as error:
             problems += spec_problems(error, place, Case.model_fields)
-    for number, case in enumerate(cases[:-1], start=1):
-        if case.when is None:
+    for number, case in cases.items():
+        if case.when is None and number < len(entries):
             text = "It fits every row, so the cases below are never used. Give it a `when`."
             problems.append(SpecProblem(f"rule.{number}", text))
-    return tuple(cases) if len(problems) == count_before else _WRONG
+    return tuple(cases.values()) if len(problems) == count_before else _WRONG
 
 
 def _read_kind(value: Any, place: str, problems: list[SpecProblem]) -> RuleKind | None:
@@ -430,26 +430,26 @@ def _read_figures(value: Any, problems: list[SpecProblem]) -> Any:
     return _read_field("figures", figures, problems)
 
 
-def _joint_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
-    """Yields problems of fields with one another; `read` lacks the fields that have problems of their own."""
-    if "columns" in read:
-        yield from _repeated_column_problems(read["columns"])
-        yield from _answer_column_problems(read)
-    yield from _rule_problems(read)
-    if "figures" in read:
-        yield from figure_problems(read["figures"])
-        yield from _mark_problems(read)
-        yield from _positive_problems(read)
-        yield from _headline_problems(read)
-        yield from _published_problems(read)
-    yield from _ask_problems(read.get("ask") or "")
+def _joint_problems(values: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    """Yields problems between fields; `values` lacks the fields that have problems of their own."""
+    if "columns" in values:
+        yield from _repeated_column_problems(values["columns"])
+        yield from _answer_column_problems(values)
+    yield from _rule_problems(values)
+    if "figures" in values:
+        yield from figure_problems(values["figures"])
+        yield from _mark_problems(values)
+        yield from _positive_problems(values)
+        yield from _headline_problems(values)
+        yield from _published_problems(values)
+    yield from _ask_problems(values.get("ask") or "")
     for field in ("called", "groups", "protocols"):
-        for word, times in Counter(read.get(field, ())).items():
+        for word, times in Counter(values.get(field, ())).items():
             if times > 1:
                 yield SpecProblem(field, f"{word!r} is there {times} times. Keep one of them.")
-    files = read.get("questions")
+    files = values.get("questions")
     has_only_answered_files = files is not None and all(file.answers == "there" for file in files)
-    if read.get("submission") and has_only_answered_files:
+    if values.get("submission") and has_only_answered_files:
         text = "Every question file has answers, so there's nothing to submit. Mark one with `answers: absent`."
         yield SpecProblem("submission", text)
 
@@ -484,15 +484,15 @@ def _repeated_column_problems(columns: Columns) -> Iterator[SpecProblem]:
         words_of_column.setdefault(column, words)
 
 
-def _answer_column_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+def _answer_column_problems(values: Mapping[str, Any]) -> Iterator[SpecProblem]:
     """Yields a problem where questions are grouped by the model's answer."""
-    answer = read["columns"].answer
-    columns_by_place = {"groups": read.get("groups", ()), "splits": [read.get("splits")]}
+    answer = values["columns"].answer
+    columns_by_place = {"groups": values.get("groups", ()), "splits": [values.get("splits")]}
     columns_by_place |= {
-        f"derive.{name}": [derived.source] for name, derived in read.get("derive", {}).items()
+        f"derive.{name}": [derived.source] for name, derived in values.get("derive", {}).items()
     }
     columns_by_place |= {
-        f"figures.{name}": figure.columns for name, figure in read.get("figures", {}).items()
+        f"figures.{name}": figure.columns for name, figure in values.get("figures", {}).items()
     }
     for place, columns in columns_by_place.items():
         if answer in columns:
@@ -500,20 +500,20 @@ def _answer_column_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
             yield SpecProblem(place, text)
 
 
-def _published_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
-    for number, row in enumerate(read.get("published", ()), start=1):
-        if row.figure not in read["figures"]:
-            yield SpecProblem(f"published.{number}.figure", none_of(row.figure, read["figures"]))
+def _published_problems(values: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    for number, row in enumerate(values.get("published", ()), start=1):
+        if row.figure not in values["figures"]:
+            yield SpecProblem(f"published.{number}.figure", none_of(row.figure, values["figures"]))
 
 
-def _rule_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
-    has_truth = read.get("columns", Columns()).truth is not None
-    for case in read.get("rule", ()):
+def _rule_problems(values: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    has_truth = values.get("columns", Columns()).truth is not None
+    for case in values.get("rule", ()):
         is_prompted = not case.rule.is_compared
         if is_prompted and not has_truth and "truth" in case.rule.required:
             text = "The prompt has {truth}, but columns.truth is null. Name the column there."
             yield SpecProblem("rule", text)
-        for protocol in read.get("protocols", ()):
+        for protocol in values.get("protocols", ()):
             rule_protocols = case.rule.protocols()
             if protocol not in rule_protocols:
                 names = either([name for name in PROTOCOLS if name in rule_protocols], "and")
@@ -521,11 +521,11 @@ def _rule_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
                 yield SpecProblem("protocols", text)
 
 
-def _mark_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
-    """Yields problems of figures of marks that no rule gives."""
-    mark_counts = [case.rule.mark_count for case in read.get("rule", ())]
-    most = max(mark_counts, default=2)  # without a rule, that is the problem
-    for name, figure in read["figures"].items():
+def _mark_problems(values: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    """Yields a problem for each figure that needs more marks than any rule gives."""
+    mark_counts = [case.rule.mark_count for case in values.get("rule", ())]
+    most = max(mark_counts, default=2)  # no rule could be read, which is reported already
+    for name, figure in values["figures"].items():
         if figure.mark_count > most:
             needed = "two marks" if figure.mark_count == 2 else "marks"
             marks = " with `marks: 2`" if figure.mark_count == 2 else ""
@@ -535,10 +535,10 @@ def _mark_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
             yield SpecProblem(f"figures.{name}", text)
 
 
-def _positive_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
-    """Yields problems of figures of an answer that no rule reads."""
-    rules = [case.rule for case in read.get("rule", ())]
-    for name, figure in read["figures"].items():
+def _positive_problems(values: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    """Yields a problem for each figure that counts an answer which no rule can give."""
+    rules = [case.rule for case in values.get("rule", ())]
+    for name, figure in values["figures"].items():
         positive = figure.positive
         if positive is not None and rules and not any(rule.can_yield(positive) for rule in rules):
             kinds = either(dict.fromkeys(map(kind_of, rules)))
@@ -549,10 +549,10 @@ def _positive_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
             yield SpecProblem(f"figures.{name}", text)
 
 
-def _headline_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
-    figures: Mapping[str, Figure] = read["figures"]
-    protocols = read.get("protocols", ())
-    headline = read.get("headline")
+def _headline_problems(values: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    figures: Mapping[str, Figure] = values["figures"]
+    protocols = values.get("protocols", ())
+    headline = values.get("headline")
     for protocol in protocols:
         of_protocol = [figure for figure in figures.values() if figure.belongs_to(protocol)]
         if not of_protocol:

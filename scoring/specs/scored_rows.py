@@ -19,11 +19,12 @@ Cell: TypeAlias = str | tuple[str, ...]
 
 
 class CellColumn(NamedTuple):
-    """A column: each row's number of one of its distinct cells."""
+    """A column: its different cells, and each row's place among them."""
 
     codes: Codes
+    """The place of each row's cell in `distinct`."""
     distinct: Sequence[Cell]
-    """The distinct cells, in the order of the file."""
+    """The different cells, in the order of the file."""
     has_lists: bool
     """Whether a cell has several texts."""
 
@@ -31,7 +32,7 @@ class CellColumn(NamedTuple):
         return self._replace(codes=self.codes[mask])
 
     def mask_of_cells(self, are_wanted: Iterable[bool]) -> Mask:
-        """The rows whose cell is wanted; `are_wanted` says so of each of `distinct`, in order."""
+        """The rows whose cell is wanted; `are_wanted` has a value for each cell of `distinct`, in order."""
         return np.fromiter(are_wanted, dtype=bool, count=len(self.distinct))[self.codes]
 
 
@@ -54,9 +55,9 @@ class ScoredRows:
     picture: CellColumn
     """The name of each row's picture; "" where it is unknown."""
     answers: Codes
-    """The number of each row's answer: rows of one answer differ in a cell that is split."""
+    """The number of each row's answer; rows made by splitting a cell of one answer share its number."""
     options: Codes
-    """The number of each row's options; 0 where it isn't known."""
+    """How many options each row's question has; 0 where that isn't known."""
     cells: Mapping[str, CellColumn]
     """The columns that figures and groups name."""
     ends: Ends = UNIT
@@ -77,7 +78,10 @@ class ScoredRows:
         return np.divide(1.0, self.options, out=np.full(len(self), np.nan), where=self.options > 0)
 
     def frequent_scores(self, column: str) -> Floats:
-        """The score of the most frequent right answer of each of a column's groups; NaN without a right answer."""
+        """Each row's score for a guess: the most frequent right answer in its group of this column.
+
+        NaN where a row's right answer is unknown. A row in several groups has the guess of the last one.
+        """
         if column in self._frequent_scores:
             return self._frequent_scores[column]
         is_known = self.truth.mask_of_cells(truth != "" for truth in self.truth.distinct)
@@ -202,7 +206,7 @@ class ScoredRows:
         )
 
     def unit_codes(self, columns: Sequence[str]) -> Codes:
-        """The number of each row's unit: rows with equal cells in all of these columns."""
+        """The number of each row's unit: rows with equal cells in all of these columns are one unit."""
         key = tuple(columns)
         if key not in self._unit_codes:
             unit_codes = np.zeros(len(self), dtype=np.int64)
@@ -231,7 +235,7 @@ def scored_rows(
 ) -> ScoredRows:
     """Rows from their columns; `fields` are other fields of `ScoredRows`.
 
-    Without a column nothing was read, and truths, pictures and options are unknown; each row has an answer of its own.
+    By default, answers are unread, their truths, pictures and options unknown, and each row is an answer of its own.
     """
     size = len(scores)
     nothing = [""] * size

@@ -43,7 +43,7 @@ _MOST_GROUPS_IN_VIEW = 40
 def report_sheets(report: SpecReport) -> Iterator[Sheet]:
     """Yields the figures of the whole file, of each split and of each group, then how answers were read.
 
-    No two sheets have one name, which is that of a file.
+    Each sheet has a name of its own, since it becomes the name of a file.
     """
     times: Counter[str] = Counter()
     for sheet in _report_sheets(report):
@@ -93,7 +93,7 @@ def _figure_sheet(report: SpecReport) -> Sheet:
 
 
 def _is_share(report: SpecReport, figure: Figure) -> bool:
-    """Whether a figure lies between 0 and 100; a mean of verdicts may be negative."""
+    """Whether a figure is always between 0 and 100; a mean of verdicts may be negative."""
     spec = spec_of_report(report)
     are_parts_shares = all(_is_share(report, spec.figures[part]) for part in figure.parts)
     return figure.is_percent and are_parts_shares and score_ends(spec).low >= 0
@@ -101,10 +101,13 @@ def _is_share(report: SpecReport, figure: Figure) -> bool:
 
 def _grade_sheet(report: SpecReport) -> Iterator[Sheet]:
     """Yields the counts of a judge's grades, with their mean on its scale, if one rubric gives all of them."""
-    # VLMEvalKit's pairs may lie off the scale, as -1 for an unreadable reply does.
     rules = [case.rule for case in spec_of_report(report).rule]
     rule = rules[0]
-    if len(rules) > 1 or not isinstance(rule, RubricRule) or rule.marks == 2:
+    if len(rules) > 1 or not isinstance(rule, RubricRule):
+        return
+    if (
+        rule.marks == 2
+    ):  # Pairs of marks may be off the scale: VLMEvalKit has -1 for an unreadable reply.
         return
     scores = [row.reading.score for row in report.rows if row.reading.score is not None]
     if not scores or lost_judging(report):

@@ -6,9 +6,9 @@ from typing import Any
 
 from scoring.specs.schema import Spec, spec_of
 
-_NAME = 80
-_ABOUT = 200
-"""The most characters of a spec's `name` and `about`."""
+_LONGEST_NAME = 80
+_LONGEST_ABOUT = 200
+"""Characters that a spec's `name` and `about` may have."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Translated:
 
 
 def translated(form: str, task: str, raw: Mapping[str, Any], left_out: Sequence[str]) -> Translated:
-    """The spec of a mapping whose texts may be longer than a spec's. Raises SpecError."""
+    """The spec of a mapping; a `name` or `about` that is too long is shortened. Raises SpecError."""
     fitted = {
         **raw,
-        "name": shortened(raw["name"], _NAME),
-        "about": shortened(raw["about"], _ABOUT),
+        "name": shortened(raw["name"], _LONGEST_NAME),
+        "about": shortened(raw["about"], _LONGEST_ABOUT),
     }
     cut = [
         f"{field}: shortened to {len(fitted[field])} characters"
@@ -51,7 +51,7 @@ def shortened(text: str, most: int) -> str:
 def plain_name(name: str) -> str:
     """A name that a question file may have."""
     words = "".join(sign if sign.isalnum() else "_" for sign in name)
-    return words.strip("_")[:_NAME] or "questions"
+    return words.strip("_")[:_LONGEST_NAME] or "questions"
 
 
 def comment(text: str) -> str:

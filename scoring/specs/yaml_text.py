@@ -22,6 +22,7 @@ _NOTHING = ("", "~", "null")
 _OTHER_BREAKS = re.compile(r"[\r\x85\u2028\u2029]")
 """Line breaks that only quotes keep as they are."""
 _UNREADABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that YAML doesn't allow."""
 _FUNCTION = "!function"
 """The one tag that some files may have: code of another form."""
 

@@ -35,7 +35,7 @@ _MOST_HEADER = 100_000_000
 """Most bytes of a header, as in the format's own library."""
 CHUNK = 250_000
 """Numbers of a tensor read at a time."""
-_STARTS_BESIDE_THE_BASE = (None, True, False, "gaussian", "eva", "orthogonal", "mica")
+_STARTS_THAT_KEEP_THE_BASE = (None, True, False, "gaussian", "eva", "orthogonal", "mica")
 """The values of PEFT's `init_lora_weights` that leave the base as it is; all others may take a part out of it."""
 _LARGEST = 1_000_000
 """The largest number of a factor: a sum of products of four such numbers still fits in single precision."""
@@ -60,7 +60,7 @@ class Tensor(NamedTuple):
         return self.shape[0] * self.shape[1]
 
     def read(self, start: int = 0, count: int = -1) -> NDArray[np.floating]:
-        """The numbers of the matrix, row by row: `count` from the number `start` on, or without a count all from there.
+        """`count` numbers of the matrix, row by row, from place `start` on; all of them from there if `count` is -1.
 
         float64 if they are stored as such, else float32.
         """
@@ -209,7 +209,7 @@ def _config(file: Path) -> Mapping[str, Any]:
         if config.get(name):
             raise _UnusableAdapter(f"{CONFIG} has {name}, which changes more than B times A")
     start = config.get("init_lora_weights")
-    if start not in _STARTS_BESIDE_THE_BASE:
+    if start not in _STARTS_THAT_KEEP_THE_BASE:
         raise _UnusableAdapter(
             f"{CONFIG} has init_lora_weights {start!r}, which changes the base too"
         )

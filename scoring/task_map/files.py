@@ -89,7 +89,7 @@ def _check_symmetry(
 ) -> None:
     """Raises RowsError if a distance isn't the same both ways; `rows` are the tasks' rows in the file."""
     gaps = np.abs(distances - distances.T)
-    if np.nanmax(gaps, initial=0) > 10**-_DIGITS * 2:
+    if np.nanmax(gaps, initial=0) > 10**-_DIGITS * 2:  # both ways may be rounded
         row, column = divmod(int(np.nanargmax(gaps)), len(tasks))
         one_way = distances[row, column]
         other_way = distances[column, row]

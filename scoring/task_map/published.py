@@ -18,8 +18,8 @@ from scoring.report import DATA
 from scoring.task_map.types import Accuracies, ModelAccuracies
 
 Domain = Literal["in", "out"]
-NO_ACCURACY = "traffic_light_understanding"
-"""The task with impossible accuracies for models of layout A: they are no shares of its 200 questions."""
+MISPRINTED_TASK = "traffic_light_understanding"
+"""Its printed accuracies can't be right for models of layout A: they aren't shares of its 200 questions."""
 _SIGNS = re.compile(r"[^a-z0-9]+")
 
 
@@ -64,7 +64,7 @@ def published_curve() -> Mapping[Fraction, float]:
 def paper_accuracies(with_shifted: bool = False, as_printed: bool = False) -> Accuracies:
     """The paper's accuracies of the 20 models of layout A.
 
-    `with_shifted`: those of the 12 models with shifted columns too; `as_printed`: with the impossible accuracies.
+    `with_shifted` adds the 12 models with shifted columns. `as_printed` keeps the accuracies of `MISPRINTED_TASK`.
     """
     layout_a = {
         str(record.values["model"])
@@ -82,7 +82,7 @@ def paper_accuracies(with_shifted: bool = False, as_printed: bool = False) -> Ac
             continue
         values = {str(task["subtask"]): float(str(task[row.model])) for task in task_rows}
         if is_layout_a and not as_printed:
-            del values[NO_ACCURACY]
+            del values[MISPRINTED_TASK]
         models.append(ModelAccuracies(row.model, values, overall))
     return Accuracies(tuple(models), tuple(subtasks()))
 

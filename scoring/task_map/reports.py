@@ -43,10 +43,7 @@ class ReportAccuracies:
         self._reports: Cache[PooledReport | None] = Cache(2 * MOST_REPORTS, seconds=3600)
 
     def report(self, link: str) -> PooledReport | None:
-        """A report by its link or slug; None unless it is a finished MMT-Bench report with a score.
-
-        A report that can't be read any more is none.
-        """
+        """A report by its link or slug; None unless it is a finished, readable MMT-Bench report with a score."""
         job = self._jobs.find(link)
         if job is None or job.state != "done" or job.benchmark != MMT_BENCH.key:
             return None

@@ -74,7 +74,8 @@ def _train(trainer: AdapterTrainer, task: str, samples: list[Sample], out: Path)
         raise TrainingError(
             f"{task}: {error}. Finished tasks are kept. Run the same command again to continue."
         ) from error
-    shutil.rmtree(out / _folder(task), ignore_errors=True)  # an adapter's that lost its weights
+    # The folder may be there with an adapter that lost its weights.
+    shutil.rmtree(out / _folder(task), ignore_errors=True)
     folder.rename(out / _folder(task))
     left_out = len(samples) - learned.samples
     too_long = f", {left_out} too long" if left_out else ""

@@ -55,7 +55,7 @@ class TaskTree:
         return self.tasks[branch.first : branch.last + 1]
 
     def cut(self, clusters: int) -> tuple[Branch, ...]:
-        """The clusters of the cut into so many clusters, in the tree's order."""
+        """The tree cut into this number of clusters, in the tree's order."""
         branches = [branch for branch in self.branches if branch.fewest <= clusters <= branch.most]
         return tuple(sorted(branches, key=_first_place))
 
@@ -63,7 +63,7 @@ class TaskTree:
         return [self.members(branch) for branch in self.cut(clusters)]
 
     def newick(self) -> str:
-        """The tree as Newick text; the branch lengths from a merge down to any of its tasks are half its height."""
+        """The tree as Newick text. From a merge down to any of its tasks, branch lengths add up to half its height."""
         texts: dict[tuple[int, int], str] = {}
         """The text of each branch, by its first and last place, until its merge takes it."""
         for branch in self.branches:
@@ -108,7 +108,7 @@ def task_tree(task_map: TaskMap, linkage: Linkage = "average") -> TaskTree:
         merge_above[int(right)] = index
 
     def fewest_clusters(node: int) -> int:
-        """The clusters of the last cut with a node, just before it is merged; each merge before leaves one less."""
+        """The number of clusters just before a node is merged, after `merge_above` merges; 1 for the root."""
         return task_count - merge_above[node] if node in merge_above else 1
 
     places = {leaf: place for place, leaf in enumerate(order)}

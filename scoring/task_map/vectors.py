@@ -51,7 +51,10 @@ def cosines(gram: Matrix) -> Matrix:
 
 
 def product_gram(adapters: Sequence[Adapter]) -> Matrix:
-    """Inner products of the changes, module by module: <B1 A1, B2 A2> is the sum of (B1' B2) times (A1 A2')."""
+    """Inner products of the changes, one row and one column an adapter.
+
+    In each module, <B1 A1, B2 A2> is the sum over the elements of (B1' B2) times those of (A1 A2').
+    """
     gram = np.zeros((len(adapters), len(adapters)))
     for module, factors in adapters[0].modules.items():
         per_tile = max(1, _TILE // (factors.a.size + factors.b.size))
@@ -91,10 +94,10 @@ def _tile(factors: Sequence[Factors]) -> _Tile:
 
 
 def _products(first: _Tile, second: _Tile, rank: int) -> Matrix:
-    """Inner products of the changes of one module, adapters by adapters: sums over a square of rank by rank."""
-    by_rank = (first.a @ second.a.T) * (first.transposed_b @ second.transposed_b.T)
-    squares = by_rank.reshape(len(first.a) // rank, rank, len(second.a) // rank, rank)
-    return squares.sum(axis=(1, 3), dtype=float)
+    """Unscaled inner products of one module's changes, of shape (adapters in first, adapters in second)."""
+    element_products = (first.a @ second.a.T) * (first.transposed_b @ second.transposed_b.T)
+    squares = element_products.reshape(len(first.a) // rank, rank, len(second.a) // rank, rank)
+    return squares.sum(axis=(1, 3), dtype=float)  # each pair of adapters has a square, rank by rank
 
 
 def stacked_gram(adapters: Sequence[Adapter], letters: Sequence[Literal["a", "b"]]) -> Matrix:
@@ -120,7 +123,7 @@ def _left_out_notice(adapters: Adapters) -> Iterator[str]:
 
 
 def _seed_notice(folder: Path, vector: Vector) -> Iterator[str]:
-    """Yields a notice if no record of the training has a seed."""
+    """Yields a notice if no record of the training has a seed, on which only stacked vectors depend."""
     if vector == "product":
         return
     try:

@@ -259,7 +259,7 @@ class VisitBench(Benchmark[MatchReport]):
     def answers_by_item(self, report: MatchReport) -> Sequence[ScoredAnswer]:
         """Every public answer once, with the mean score of its matches.
 
-        Its id has no opponent, whose name depends on what voters may still see.
+        Its id leaves out the opponent: that name depends on what voters may still see.
         """
         matches = with_listable_matches(report).matches
         answers = zip(matches, self.scored_answers(report), strict=True)

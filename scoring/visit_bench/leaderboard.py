@@ -120,7 +120,7 @@ def automatic_board(played: Iterable[PlayedMatch], multi: bool) -> AutomaticBoar
         for match in matches
         if match.winner  # always; the check is for its type
     ]
-    # The votes are of no file, and so have no format and empty rows.
+    # These votes come from no file, so they have no format and empty rows.
     battles = Battles(None, *columns_of(votes), rows=({},) * len(votes))
     report = rating_report(battles, RatingSettings(bootstrap=ELO_ORDERS, seed=SEED))
     rates = _win_rates(matches, [_WHOLE_BOARD] * len(matches)).get(_WHOLE_BOARD, {})
@@ -213,13 +213,13 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> Correla
     rho = float(x @ y) / scale
     if n <= _MOST_MODELS_OF_ALL_ORDERS:
         orders = np.array(list(itertools.permutations(range(n))))
-        observed = 0  # the observed order is among them
+        orders_added = 0  # the observed order is among them
     else:
-        coin = np.random.default_rng(SEED)
-        orders = coin.permuted(np.tile(np.arange(n), (_DRAWN_ORDERS, 1)), axis=1)
-        observed = 1
+        generator = np.random.default_rng(SEED)
+        orders = generator.permuted(np.tile(np.arange(n), (_DRAWN_ORDERS, 1)), axis=1)
+        orders_added = 1  # the observed order is one more
     is_as_far = np.abs(y[orders] @ x) >= abs(rho) * scale - 1e-9
-    p = (int(is_as_far.sum()) + observed) / (len(orders) + observed)
+    p = (int(is_as_far.sum()) + orders_added) / (len(orders) + orders_added)
     return Correlation(rho, p, n)
 
 

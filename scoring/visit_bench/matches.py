@@ -225,8 +225,8 @@ def _wordless(verdict: Verdict) -> Verdict:
 def with_listable_matches(report: MatchReport) -> MatchReport:
     """Returns a report with the matches that may be listed one by one.
 
-    Matches of a stored answer that is not shown are left out: its results on an item would identify a copy of it by
-    equal results.
+    Matches of a stored answer that is not shown are left out: its results on an item would identify an uploaded copy
+    of it.
     """
     if not report.stored:
         return report
@@ -240,7 +240,7 @@ def with_listable_matches(report: MatchReport) -> MatchReport:
 
 
 def ungraded_note(report: MatchReport) -> str:
-    """A sentence if no verdict of a report is readable, which says why, or if most are unreadable; else ""."""
+    """Why a report has no score: none of its verdicts is readable, or most aren't. "" if it has one."""
     verdicts = [verdict for match in report.matches for verdict in match.verdicts]
     if any(verdict.winner is not None and not verdict.reason for verdict in verdicts):
         replied = [verdict for verdict in verdicts if verdict.replies]
@@ -265,13 +265,13 @@ class Part(NamedTuple):
         return counts if self.share is None else f"{counts} ({self.share:.1%})"
 
 
-def steadiness(verdicts: Iterable[Pair]) -> Mapping[str, Part]:
+def steadiness(winners: Iterable[Pair]) -> Mapping[str, Part]:
     """Measures of a judge's reliability by label.
 
     The same winner and ties are shares of the matches with two verdicts, the response shown first is a share of the
     verdicts for either response, and matches without a result are a share of all matches.
     """
-    pairs = list(verdicts)
+    pairs = list(winners)
     read = [pair for pair in pairs if None not in pair]
     same = sum(first == second for first, second in read)
     ties = sum(winner_of_verdicts(first, second) == "tie" for first, second in read)

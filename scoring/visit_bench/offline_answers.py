@@ -73,7 +73,8 @@ def _instance(record: Record, file: Path) -> _Instance:
             record.row,
         )
     # As in a submission: the first that isn't empty counts.
-    column = next((name for name in columns if record.values[name]), columns[0])
+    filled = [name for name in columns if _cell_text(record.values[name]).strip() not in ("", "[]")]
+    column = filled[0] if filled else columns[0]
     cell = _cell_text(record.values[column])
     instruction = _cell_text(record.values["instruction"])
     problem = "The cell names no image. Write its address, or a list of addresses."

@@ -137,15 +137,15 @@ def read_verdict(judgement: str, protocol: Protocol) -> Place | None:
 
 
 def read_extraction(reply: str, protocol: Protocol) -> Place | None:
-    """The response that an extraction calls better, as in the prompt's examples, or names alone; None for any other.
+    """The response that an extraction names, alone or as the better one, as in the prompt's examples; else None.
 
-    `hardened` also reads a letter in any wrapping, unless it contradicts.
+    `hardened` also reads a letter with other words around it. Two readings that contradict each other are None.
     """
     if protocol == "paper":
         return _read_extraction(reply)
     answer = answer_of(reply).text
     place = _read_extraction(answer)
-    if _has_both_headings(answer):
+    if _has_both_headings(answer):  # the letters of headings are no verdict
         return place
     place_of_letter = _PLACES.get(read_letter(reply, _RESPONSES) or "")
     if place and place_of_letter and place != place_of_letter:
@@ -173,14 +173,14 @@ _LABELLED_LETTER = re.compile(
     r"([AB])\b(?!\s+(?!(?:is|was|wins?|better|beats)\b)[a-z])",
     re.IGNORECASE,
 )
-"""A letter after a word for a response, but not the article in "Response a dog"."""
+"""A letter after a word for a response, as in "Response A wins". In "Response a dog", a is an article."""
 _LETTER_AS_VERDICT = re.compile(
     r"(?<=\[)[AB](?=\])|\b[AB](?=\s+(?:is\s+better|wins)\b)", re.IGNORECASE
 )
 
 
 def mark_letters(text: str) -> str:
-    """The text with each letter for a response marked, as "Response [letter A]"; a quote of it is no verdict then."""
+    """The text with each letter for a response marked, as "Response [letter A]", so that quoting it is no verdict."""
     return _LETTER_AS_VERDICT.sub(r"[letter \g<0>]", _LABELLED_LETTER.sub(r"\1[letter \2]", text))
 
 
@@ -194,7 +194,7 @@ def prompt_digest(protocol: Protocol, reference: ReferenceUse, context: Context)
 
 
 def _fenced_response(text: str, code: str) -> str:
-    """A response between lines with a code that it cannot contain, being a hash of it; each line is marked."""
+    """A response between lines with a code, a hash that it can't contain. Each of its own lines is marked."""
     lines = [mark_letters(neutralise(line)) for line in text.splitlines()]
     return "\n".join([f"\nBEGIN {code}", *(f"> {line}" for line in lines), f"END {code}"])
 

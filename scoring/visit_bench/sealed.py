@@ -104,11 +104,13 @@ class SealedReport:
     groups: tuple[SealedCount, ...]
     """The groups large enough to be shown."""
     unread: StrictInt
-    """Replies of the judge that could not be read, of `replies`."""
+    """Verdicts that could not be read, of `replies`."""
     replies: StrictInt
+    """Verdicts that the judge replied to."""
     steady: StrictInt
     """Matches with the same winner in both orders, of `both`."""
     both: StrictInt
+    """Matches with a readable verdict in both orders."""
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,10 @@ PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer
             "rule.1: It fits every row, so the cases below are never used",
         ),
         (
+            f"{TOY}rule: [letter, {{rule: letter}}, {{rule: text}}]",
+            "rule.2: It fits every row, so the cases below are never used",
+        ),
+        (
             f"{TOY}rule: text\nheadline: Total",
             "headline: 'Total' isn't one of: Overall. Correct it.",
         ),

@@ -39,6 +39,23 @@ def means(report):
     return {name: line.mean for name, line in figure_lines(report).items()}
 
 
+def test_rows_of_a_split_answer_vary_together_beside_questions_without_truths(tmp_path):
+    spec = toy(derive={"kind": {"from": "topic", "split": ","}}, groups=["kind"])
+    lines = [
+        {
+            "index": number,
+            "prediction": "dog" if number % 3 else "cat",
+            "answer": "cat",
+            "topic": "a,b",
+        }
+        for number in range(20)
+    ]
+    hidden = [{"index": number, "prediction": "cat", "answer": ""} for number in range(20, 60)]
+    alone = figure_lines(report(tmp_path / "a.csv", spec, lines))["Overall"]
+    beside = figure_lines(report(tmp_path / "b.csv", spec, lines + hidden))["Overall"]
+    assert (beside.n, beside.low, beside.high) == (alone.n, alone.low, alone.high)
+
+
 @pytest.mark.parametrize(
     ("derived", "wanted"),
     [

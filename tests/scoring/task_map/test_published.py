@@ -7,7 +7,7 @@ from scoring.benchmarks.mmt_bench import subtasks
 from scoring.task_map.groups import domain_of, group_scores
 from scoring.task_map.orders import paper_taus, taus
 from scoring.task_map.published import (
-    NO_ACCURACY,
+    MISPRINTED_TASK,
     paper_accuracies,
     published_clusters,
     published_curve,
@@ -56,7 +56,7 @@ def test_orders_agree_more_inside_the_published_clusters():
 
 
 def test_what_is_no_accuracy_is_left_out_where_columns_are_as_headed():
-    place = AS_PRINTED.tasks.index(NO_ACCURACY)
+    place = AS_PRINTED.tasks.index(MISPRINTED_TASK)
     assert np.isnan(paper_accuracies().values[:, place]).all()
     assert (~np.isnan(paper_accuracies(with_shifted=True).values[:, place])).sum() == 12
     assert np.isnan(taus(paper_accuracies().values)[place]).all()

@@ -13,7 +13,8 @@ def written(path, rows):
     return path
 
 
-def test_each_rows_first_image_column_that_is_not_empty_counts(tmp_path):
+@pytest.mark.parametrize("empty", [None, " ", "[]", []])
+def test_each_rows_first_image_column_that_is_not_empty_counts(tmp_path, empty):
     rows = [
         {
             "instruction": "One?",
@@ -21,7 +22,7 @@ def test_each_rows_first_image_column_that_is_not_empty_counts(tmp_path):
             "image": "",
             "instruction_category": None,
         },
-        {"instruction": "Two?", "images": None, "image": "c.png", "instruction_category": "cats"},
+        {"instruction": "Two?", "images": empty, "image": "c.png", "instruction_category": "cats"},
     ]
     benchmark = offline_visit_bench(written(tmp_path / "visit.jsonl", rows))
     keys = [task.key for task in benchmark.rounds[0]({})]
