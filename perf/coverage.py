@@ -3,7 +3,7 @@
 Each simulation draws items and voters anew in every run, seeded by its name. A board's truth is the Bradley-Terry
 fit to the expected votes on infinitely many items, by infinitely many voters of the same kind, with the design's pairs:
 every model's answer to an item has a quality of its own, and every voter a taste. The truth of win rates is likewise a
-model's expected share; the truth of scores stands in `_score_coverage`.
+model's expected share; `_score_coverage` and `_mark_coverage` say what the truth of scores and marks is.
 
 Targets: intervals of 95% hold the truth in 93 to 98% of runs on the average of the cells (models) and in 90% for each,
 and are at most 1.25 times as wide as the middle 95% of the numbers over the runs. Harder simulations have targets of
@@ -11,7 +11,7 @@ their own.
 
 Boards of equal models are looked at every 50 votes: on at most 5% some pair is ever settled. On at most 7% of boards
 some model's place lies outside its rank set. On at most 7% votes drawn by Bradley-Terry are found to differ from it.
-(The level of rank sets, and of this test, is 5%.) Models that beat each other in a circle are found on 90%.
+(The level of rank sets, and of this test, is 5%.) Models that beat each other in a circle are found on at least 90%.
 """
 
 import sys
@@ -49,7 +49,10 @@ SHARES = Target(least_share=0.92, most_share=1.0, most_width=2.0)
 
 @dataclass(frozen=True)
 class Design:
-    """An arena: how many take part, and how they vote. The lists below give models, items, votes, voters by place."""
+    """An arena: how many take part, and how they vote.
+
+    In the lists below, the numbers after the name are models, items, votes and voters.
+    """
 
     name: str
     models: int
@@ -66,7 +69,7 @@ class Design:
     """Share of votes by the toss of a coin."""
     ties: float = 0.0
     """Share of votes that are ties."""
-    each: int = 1
+    votes_per_tuple: int = 1
     """Votes on an (item, pair) tuple, each by a voter drawn anew."""
     star: bool = False
     """Whether the first model is in all battles."""
@@ -122,7 +125,7 @@ DESIGNS = (
     Design("574 items, all answers alike", 12, 574, 5_000, quality=0.0),
     Design("574 items, answers far apart", 12, 574, 20_000, quality=1.0),
     Design("star around a hub", 10, 574, 10_000, quality=1.0, star=True),
-    Design("five votes a tuple", 8, 574, 5_000, quality=1.0, each=5),
+    Design("five votes a tuple", 8, 574, 5_000, quality=1.0, votes_per_tuple=5),
     Design("biased, lazy, ties", 8, 63, 5_000, bias=0.5, lazy=0.2, ties=0.2),
     Design("tasteful voters", 8, 574, 10_000, voters=60, taste=0.7),
     Design("15 items", 6, 15, 2_000, quality=1.0, target=FEW_ITEMS),
@@ -131,17 +134,17 @@ DESIGNS = (
 """Ordinary boards."""
 
 
-def busy(share: float, others: int = 40) -> Design:
-    """Returns a board where one of many voters casts this share of the votes."""
-    name = f"one voter with {share:.0%}, {others} others"
-    # With most votes from one voter, a board tells little of voters like these, and its intervals may be wider.
+def busy_board(share: float) -> Design:
+    """Returns a board where one of 41 voters casts this share of the votes."""
+    name = f"one voter with {share:.0%}, 40 others"
+    # With most votes from one voter, a board shows little of how voters differ, so its intervals may be wider.
     most_width = 1.25 if share < 0.7 else 2.0
     target = Target(most_share=1.0, most_width=most_width)
-    return Design(name, 7, 574, 4_000, voters=others + 1, taste=0.7, busy=share, target=target)
+    return Design(name, 7, 574, 4_000, voters=41, taste=0.7, busy=share, target=target)
 
 
 FEW_OR_BUSY = (
-    *(busy(share) for share in (0.35, 0.5, 0.6, 0.8, 0.9)),
+    *(busy_board(share) for share in (0.35, 0.5, 0.6, 0.8, 0.9)),
     Design(
         "one voter with 60%, 3 others", 7, 574, 4_000, 4, taste=0.7, busy=0.6, target=FEW_VOTERS
     ),
@@ -249,7 +252,7 @@ FITTING = (
     Design("fits, 8 models on 63 items", 8, 63, 5_000, quality=1.0),
     Design("fits, 6 models on 15 items", 6, 15, 1_500, quality=1.0),
     Design("fits, 20 models", 20, 574, 10_000),
-    Design("fits, five votes a tuple", 8, 574, 5_000, quality=1.0, each=5),
+    Design("fits, five votes a tuple", 8, 574, 5_000, quality=1.0, votes_per_tuple=5),
     Design("fits, 60 tasteful voters", 7, 574, 6_000, 60, taste=0.7),
     Design("fits, 5 tasteful voters", 7, 574, 4_000, 5, taste=0.7),
 )
@@ -276,8 +279,8 @@ def vote_shares(voters: int, busiest: float, exponent: float = 0.0) -> Floats:
 def votes_of(design: Design, coin: np.random.Generator) -> Votes:
     """Draws the votes of one run."""
     m = design.models
-    tuples = design.votes // design.each
-    item = coin.integers(0, design.items, tuples).repeat(design.each)
+    tuples = design.votes // design.votes_per_tuple
+    item = coin.integers(0, design.items, tuples).repeat(design.votes_per_tuple)
     a = coin.integers(0, m, tuples)
     b = (a + coin.integers(1, m, tuples)) % m
     if design.star:
@@ -286,8 +289,8 @@ def votes_of(design: Design, coin: np.random.Generator) -> Votes:
         is_swapped = coin.random(tuples) < 0.5
         a = np.where(is_swapped, other, hub)
         b = np.where(is_swapped, hub, other)
-    a = a.repeat(design.each)
-    b = b.repeat(design.each)
+    a = a.repeat(design.votes_per_tuple)
+    b = b.repeat(design.votes_per_tuple)
     voter = coin.integers(0, design.voters, len(a))
     if design.busy:
         voter = coin.choice(design.voters, len(a), p=vote_shares(design.voters, design.busy))

@@ -5,7 +5,8 @@ cache and with a warm one, at 1280 and 390 pixels, and at 390 with a processor f
 bytes of pictures and of all else are counted until a vote is possible: every picture is decoded and the button A is
 shown, on a desktop also enabled. Layout shift is counted for the first seconds. Then voters go on, and the time from
 the click to the next battle with its decoded pictures is measured. Then the pages to read (`perf/_reading.py`) are
-opened with an empty cache. Beside them stand a page of Gradio with one button, and another revision of this project.
+opened with an empty cache. For comparison, a page of Gradio with one button and another revision of this project are
+measured too.
 """
 
 import argparse
@@ -282,7 +283,7 @@ def read_pages(browser: Browser, app: Path, folder: Path, rounds: int) -> dict[s
 
 
 def visit_line(case: str, visit: Visit, revision: str = "") -> str:
-    """Returns the table's line of a case, with the name of another revision before it."""
+    """Returns the table's line of a case, which begins with the revision if it is another one."""
     name = f"{revision} {case}" if revision else case
     return f"{name:26} {visit}"
 

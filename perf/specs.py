@@ -33,14 +33,19 @@ ANSWERS = (
 
 
 def table(spec: Spec) -> bytes:
-    """Returns a CSV file with every column that the spec names; groups have eight values, units two rows."""
+    """Returns a CSV file with every column that the spec names.
+
+    Each column has eight values; adjacent rows come in pairs with the same values, so that units have several rows.
+    """
     coin = random.Random(56)
-    named = list(spec.groups)
+    needed = list(spec.groups)
     if spec.splits:
-        named.append(spec.splits)
-    named += [column for name in spec.figures for column in spec.needed_columns(name)]
-    named += [column for case in spec.rule for column in case.rule.required if column != "truth"]
-    sources = dict.fromkeys(map(spec.source_of, named))
+        needed.append(spec.splits)
+    for name in spec.figures:
+        needed += spec.needed_columns(name)
+    for case in spec.rule:
+        needed += [column for column in case.rule.required if column != "truth"]
+    sources = dict.fromkeys(map(spec.source_of, needed))
     truth_column = spec.columns.truth or "truth"
     usual = (spec.columns.id, "question", truth_column)
     columns = [column for column in sources if column not in usual]
