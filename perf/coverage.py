@@ -71,17 +71,17 @@ class Design:
     """Share of votes that are ties."""
     votes_per_tuple: int = 1
     """Votes on an (item, pair) tuple, each by a voter drawn anew."""
-    star: bool = False
+    is_star: bool = False
     """Whether the first model is in all battles."""
     scale: float = SCALE
     """Deviation of the models' strengths; 0 where all are equal."""
     busy: float = 0.0
     """Share of the votes that the busiest voter casts; 0 if all voters are equally busy."""
-    lone: bool = False
+    has_lone_voter: bool = False
     """Whether one voter casts all votes on the first model."""
     on_picture: int = 1
     """Items on one picture, on which a model's answers all have the same quality."""
-    named: bool = True
+    has_names: bool = True
     """Whether the votes say who cast them."""
     circle: float = 0.0
     """Log odds beyond Bradley-Terry that a model has against the half of the models after it in a ring."""
@@ -105,7 +105,7 @@ class Design:
         wins = (1 - self.lazy) * chance + self.lazy / 2
         wins = (1 - self.ties) * wins + self.ties / 2
         met = np.ones_like(wins) - np.eye(self.models)
-        if self.star:
+        if self.is_star:
             met[1:, 1:] = 0
         # So many votes that the fit's prior doesn't count.
         return bradley_terry(1e6 * wins * met).ratings
@@ -124,7 +124,7 @@ DESIGNS = (
     Design("574 items", 7, 574, 20_000),
     Design("574 items, all answers alike", 12, 574, 5_000, quality=0.0),
     Design("574 items, answers far apart", 12, 574, 20_000, quality=1.0),
-    Design("star around a hub", 10, 574, 10_000, quality=1.0, star=True),
+    Design("star around a hub", 10, 574, 10_000, quality=1.0, is_star=True),
     Design("five votes a tuple", 8, 574, 5_000, quality=1.0, votes_per_tuple=5),
     Design("biased, lazy, ties", 8, 63, 5_000, bias=0.5, lazy=0.2, ties=0.2),
     Design("tasteful voters", 8, 574, 10_000, voters=60, taste=0.7),
@@ -160,7 +160,7 @@ FEW_OR_BUSY = (
         4_000,
         voters=40,
         taste=0.7,
-        lone=True,
+        has_lone_voter=True,
         target=Target(most_share=1.0, most_width=1.5),
     ),
 )
@@ -228,7 +228,7 @@ WIN_RATES = (
 EQUAL = (
     Design("equal, one voter with half", 7, 574, 2_000, 41, taste=0.7, scale=0, busy=0.5),
     Design("equal, 6 voters", 7, 574, 2_000, 6, taste=0.7, scale=0),
-    Design("equal, unnamed voters", 7, 574, 2_000, 6, taste=0.7, scale=0, named=False),
+    Design("equal, unnamed voters", 7, 574, 2_000, 6, taste=0.7, scale=0, has_names=False),
     Design("equal, groups of 10 copies", 8, 400, 2_000, quality=1.0, scale=0, on_picture=10),
 )
 """Boards of equal models."""
@@ -283,7 +283,7 @@ def votes_of(design: Design, coin: np.random.Generator) -> Votes:
     item = coin.integers(0, design.items, tuples).repeat(design.votes_per_tuple)
     a = coin.integers(0, m, tuples)
     b = (a + coin.integers(1, m, tuples)) % m
-    if design.star:
+    if design.is_star:
         hub = np.zeros(tuples, int)
         other = coin.integers(1, m, tuples)
         is_swapped = coin.random(tuples) < 0.5
@@ -294,7 +294,7 @@ def votes_of(design: Design, coin: np.random.Generator) -> Votes:
     voter = coin.integers(0, design.voters, len(a))
     if design.busy:
         voter = coin.choice(design.voters, len(a), p=vote_shares(design.voters, design.busy))
-    if design.lone:
+    if design.has_lone_voter:
         voter = np.where((a == 0) | (b == 0), 0, voter)
     picture = item // design.on_picture
     worth = coin.normal(0, design.quality, (design.items, m))
@@ -309,7 +309,7 @@ def votes_of(design: Design, coin: np.random.Generator) -> Votes:
     chance = np.where(coin.random(len(a)) < design.lazy, 0.5, chance)
     outcome = np.where(coin.random(len(a)) < chance, Outcome.A, Outcome.B)
     outcome = np.where(coin.random(len(a)) < design.ties, Outcome.TIE, outcome).astype(np.int8)
-    voters = voter if design.named else None
+    voters = voter if design.has_names else None
     return Votes(a, b, outcome, m, items=item, voters=voters, pictures=picture)
 
 
