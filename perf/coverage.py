@@ -10,7 +10,7 @@ and are at most 1.25 times as wide as the middle 95% of the numbers over the run
 their own.
 
 Boards of equal models are looked at every 50 votes: on at most 5% some pair is ever settled. On at most 7% of boards
-some model's place lies outside its rank set. On at most 7% votes drawn by Bradley-Terry are found to differ from it.
+some model's place is outside its rank set. On at most 7% votes drawn by Bradley-Terry are found to differ from it.
 (The level of rank sets, and of this test, is 5%.) Models that beat each other in a circle are found on at least 90%.
 """
 

@@ -1,7 +1,7 @@
 """Speed of YAML benchmarks: 5,000 answers to each are read, scored and tabulated: `python -m perf.specs`.
 
-Every file is opened as one whose benchmark a visitor chose, scored under its first two protocols, and made into tables
-with intervals; no judge gives marks. The target is 3 s of one core for each report.
+Every file is opened as if a visitor had chosen its benchmark, scored under the first two protocols, and made into
+tables with intervals; no judge gives marks. The target is 3 s of one core for each report.
 """
 
 import random

@@ -30,7 +30,7 @@ from tests.support.servers import AppServer
 VOTES = 50_000
 """Votes in the database when the voters come."""
 METERED = 100
-"""Voters whose acts' processor time is measured."""
+"""Voters in the measurement of processor time."""
 ROUNDS = 3
 AT_ONCE = 8
 REST_SECONDS = 30.0

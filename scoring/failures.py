@@ -114,7 +114,7 @@ _WORDS_OF_API = _one_of(
     econn(?:refused|reset)|context length|choices|upstream|backend|{_HTTP_CODE}
     """
 )
-"""Words of an API, some only beside others: `service`, `model` and `engine` also stand in pictures."""
+"""Words of an API, some only beside others: `service`, `model` and `engine` may also be what a picture shows."""
 _OTHER_WORDS = _one_of(
     r"""
     [0-9]{1,6}(?:s|ms)?|an?|the|there|this|that|it|i|we|you|your|our|some|something|other|all|any|is|was|were|be|been|has
@@ -124,7 +124,8 @@ _OTHER_WORDS = _one_of(
     calls?|called|calling|gett?ing|get|got|obtain|fetch|connect|reach|read|receive|received|returned|raised|respond|reset
     internal|unknown|unexpected|current|currently|temporarily|rate|limits?|limited|max|maximum|insufficient|code|status|https?
     url|type|value|key|model|message|service|system|runtime|client|network|peer|os|errno|argument|deadline|data|input|image
-    inappropriate|stop|stream|asyncio|exceptions|candidate|contain|inspection|content|policy|management|settings|finish|reasons?|plan|billing|details|support|problem
+    inappropriate|stop|stream|asyncio|exceptions|candidate|contain|inspection|content|policy|management|settings
+    finish|reasons?|plan|billing|details|support|problem
     persists?|tokens?|too|length|context|ssl|n|capacity|demand|load|busy|valid|gateway|answers?|output|json|memory
     """
 )

@@ -61,7 +61,10 @@ class Sample:
 
 
 def share_ends(sample: Sample) -> Ends:
-    """Wilson's interval of a share of right answers: questions on one picture count as fewer. At least one is scored."""
+    """Wilson's interval of a share of right answers, where questions on one picture count as fewer.
+
+    The sample has a scored answer.
+    """
     return possible_ends(_wilson(sample), sample.least, sample.most)
 
 

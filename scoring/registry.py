@@ -215,7 +215,7 @@ _QUESTION_COLUMNS = (*_ID_COLUMNS, "question")
 
 
 def _count_bare_numbers(path: Path, limits: FileLimits, label: str) -> int:
-    """Number of answers in a file without questions whose ids are all bare numbers; 0 for any other file."""
+    """Number of answers in a file that has bare numbers as ids and no questions; 0 for any other file."""
     count = 0
     for record in read_records(path, limits, IMAGE_COLUMNS, label, allow_object=True):
         row = flat_record(record)

@@ -254,7 +254,7 @@ class Benchmark(Listing, ABC, Generic[R]):
         return self.name
 
     def headline(self, report: R) -> ScoreLine | None:
-        """The score that stands for the report; its name says how it is counted."""
+        """The report's main score; its name says how it is counted."""
         return next(iter(self.scores(report)), None)
 
     def groups(self, report: R) -> Sequence[ScoreLine]:
