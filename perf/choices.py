@@ -2,8 +2,8 @@
 
 A file as large as MMT-Bench's ALL split, with answers in the forms that models write, is read, extracted under each
 protocol and tabulated in a process of its own on one thread; the targets are under 3 s for `strict` with its tables and
-under 300 MB in total. VLMEvalKit is read from a checkout at VLMEVALKIT=: its `can_infer` reads the same predictions in
-a separate process, without the toolkit's other packages, which this does not need.
+under 300 MB in total. VLMEvalKit's `can_infer` reads the same predictions in a separate process. It is imported from
+the checkout that VLMEVALKIT= names, alone, since it needs none of the toolkit's other packages.
 """
 
 import csv
@@ -30,6 +30,7 @@ CHECKOUT = os.environ.get("VLMEVALKIT", "")
 ROUNDS = 5
 SECONDS_TARGET = 3.0
 MEMORY_TARGET = 300
+"""MB."""
 FORMS = (
     (70, "{letter}"),
     (14, "{letter}. {text}"),
@@ -60,6 +61,7 @@ start = time.process_time()
 read = sum(bool(module.can_infer(prediction, options)) for prediction, options in rows)
 print(json.dumps([time.process_time() - start, read]))
 """
+"""Prints the fields of a `PeerRun`. The empty modules stand in for those that `matching_util` imports."""
 
 
 def answers() -> Iterator[tuple[list[str], str]]:

@@ -3,15 +3,15 @@
 Each simulation draws items and voters anew in every run, seeded by its name. A board's truth is the Bradley-Terry
 fit to the expected votes on infinitely many items, by infinitely many voters of the same kind, with the design's pairs:
 every model's answer to an item has a quality of its own, and every voter a taste. The truth of win rates is likewise a
-model's expected share; the truth of scores stands in `_score_coverage`.
+model's expected share; `_score_coverage` and `_mark_coverage` say what the truth of scores and marks is.
 
 Targets: intervals of 95% hold the truth in 93 to 98% of runs on the average of the cells (models) and in 90% for each,
 and are at most 1.25 times as wide as the middle 95% of the numbers over the runs. Harder simulations have targets of
 their own.
 
 Boards of equal models are looked at every 50 votes: on at most 5% some pair is ever settled. On at most 7% of boards
-some model's place lies outside its rank set. On at most 7% votes drawn by Bradley-Terry are found to differ from it.
-(The level of rank sets, and of this test, is 5%.) Models that beat each other in a circle are found on 90%.
+some model's place is outside its rank set. On at most 7% votes drawn by Bradley-Terry are found to differ from it.
+(The level of rank sets, and of this test, is 5%.) Models that beat each other in a circle are found on at least 90%.
 """
 
 import sys
@@ -49,7 +49,10 @@ SHARES = Target(least_share=0.92, most_share=1.0, most_width=2.0)
 
 @dataclass(frozen=True)
 class Design:
-    """An arena: how many take part, and how they vote. The lists below give models, items, votes, voters by place."""
+    """An arena: how many take part, and how they vote.
+
+    In the lists below, the numbers after the name are models, items, votes and voters.
+    """
 
     name: str
     models: int
@@ -66,19 +69,19 @@ class Design:
     """Share of votes by the toss of a coin."""
     ties: float = 0.0
     """Share of votes that are ties."""
-    each: int = 1
+    votes_per_tuple: int = 1
     """Votes on an (item, pair) tuple, each by a voter drawn anew."""
-    star: bool = False
+    is_star: bool = False
     """Whether the first model is in all battles."""
     scale: float = SCALE
     """Deviation of the models' strengths; 0 where all are equal."""
     busy: float = 0.0
     """Share of the votes that the busiest voter casts; 0 if all voters are equally busy."""
-    lone: bool = False
+    has_lone_voter: bool = False
     """Whether one voter casts all votes on the first model."""
     on_picture: int = 1
     """Items on one picture, on which a model's answers all have the same quality."""
-    named: bool = True
+    has_names: bool = True
     """Whether the votes say who cast them."""
     circle: float = 0.0
     """Log odds beyond Bradley-Terry that a model has against the half of the models after it in a ring."""
@@ -102,7 +105,7 @@ class Design:
         wins = (1 - self.lazy) * chance + self.lazy / 2
         wins = (1 - self.ties) * wins + self.ties / 2
         met = np.ones_like(wins) - np.eye(self.models)
-        if self.star:
+        if self.is_star:
             met[1:, 1:] = 0
         # So many votes that the fit's prior doesn't count.
         return bradley_terry(1e6 * wins * met).ratings
@@ -121,8 +124,8 @@ DESIGNS = (
     Design("574 items", 7, 574, 20_000),
     Design("574 items, all answers alike", 12, 574, 5_000, quality=0.0),
     Design("574 items, answers far apart", 12, 574, 20_000, quality=1.0),
-    Design("star around a hub", 10, 574, 10_000, quality=1.0, star=True),
-    Design("five votes a tuple", 8, 574, 5_000, quality=1.0, each=5),
+    Design("star around a hub", 10, 574, 10_000, quality=1.0, is_star=True),
+    Design("five votes a tuple", 8, 574, 5_000, quality=1.0, votes_per_tuple=5),
     Design("biased, lazy, ties", 8, 63, 5_000, bias=0.5, lazy=0.2, ties=0.2),
     Design("tasteful voters", 8, 574, 10_000, voters=60, taste=0.7),
     Design("15 items", 6, 15, 2_000, quality=1.0, target=FEW_ITEMS),
@@ -131,17 +134,17 @@ DESIGNS = (
 """Ordinary boards."""
 
 
-def busy(share: float, others: int = 40) -> Design:
-    """Returns a board where one of many voters casts this share of the votes."""
-    name = f"one voter with {share:.0%}, {others} others"
-    # With most votes from one voter, a board tells little of voters like these, and its intervals may be wider.
+def busy_board(share: float) -> Design:
+    """Returns a board where one of 41 voters casts this share of the votes."""
+    name = f"one voter with {share:.0%}, 40 others"
+    # With most votes from one voter, a board shows little of how voters differ, so its intervals may be wider.
     most_width = 1.25 if share < 0.7 else 2.0
     target = Target(most_share=1.0, most_width=most_width)
-    return Design(name, 7, 574, 4_000, voters=others + 1, taste=0.7, busy=share, target=target)
+    return Design(name, 7, 574, 4_000, voters=41, taste=0.7, busy=share, target=target)
 
 
 FEW_OR_BUSY = (
-    *(busy(share) for share in (0.35, 0.5, 0.6, 0.8, 0.9)),
+    *(busy_board(share) for share in (0.35, 0.5, 0.6, 0.8, 0.9)),
     Design(
         "one voter with 60%, 3 others", 7, 574, 4_000, 4, taste=0.7, busy=0.6, target=FEW_VOTERS
     ),
@@ -157,7 +160,7 @@ FEW_OR_BUSY = (
         4_000,
         voters=40,
         taste=0.7,
-        lone=True,
+        has_lone_voter=True,
         target=Target(most_share=1.0, most_width=1.5),
     ),
 )
@@ -225,7 +228,7 @@ WIN_RATES = (
 EQUAL = (
     Design("equal, one voter with half", 7, 574, 2_000, 41, taste=0.7, scale=0, busy=0.5),
     Design("equal, 6 voters", 7, 574, 2_000, 6, taste=0.7, scale=0),
-    Design("equal, unnamed voters", 7, 574, 2_000, 6, taste=0.7, scale=0, named=False),
+    Design("equal, unnamed voters", 7, 574, 2_000, 6, taste=0.7, scale=0, has_names=False),
     Design("equal, groups of 10 copies", 8, 400, 2_000, quality=1.0, scale=0, on_picture=10),
 )
 """Boards of equal models."""
@@ -249,7 +252,7 @@ FITTING = (
     Design("fits, 8 models on 63 items", 8, 63, 5_000, quality=1.0),
     Design("fits, 6 models on 15 items", 6, 15, 1_500, quality=1.0),
     Design("fits, 20 models", 20, 574, 10_000),
-    Design("fits, five votes a tuple", 8, 574, 5_000, quality=1.0, each=5),
+    Design("fits, five votes a tuple", 8, 574, 5_000, quality=1.0, votes_per_tuple=5),
     Design("fits, 60 tasteful voters", 7, 574, 6_000, 60, taste=0.7),
     Design("fits, 5 tasteful voters", 7, 574, 4_000, 5, taste=0.7),
 )
@@ -276,22 +279,22 @@ def vote_shares(voters: int, busiest: float, exponent: float = 0.0) -> Floats:
 def votes_of(design: Design, coin: np.random.Generator) -> Votes:
     """Draws the votes of one run."""
     m = design.models
-    tuples = design.votes // design.each
-    item = coin.integers(0, design.items, tuples).repeat(design.each)
+    tuples = design.votes // design.votes_per_tuple
+    item = coin.integers(0, design.items, tuples).repeat(design.votes_per_tuple)
     a = coin.integers(0, m, tuples)
     b = (a + coin.integers(1, m, tuples)) % m
-    if design.star:
+    if design.is_star:
         hub = np.zeros(tuples, int)
         other = coin.integers(1, m, tuples)
         is_swapped = coin.random(tuples) < 0.5
         a = np.where(is_swapped, other, hub)
         b = np.where(is_swapped, hub, other)
-    a = a.repeat(design.each)
-    b = b.repeat(design.each)
+    a = a.repeat(design.votes_per_tuple)
+    b = b.repeat(design.votes_per_tuple)
     voter = coin.integers(0, design.voters, len(a))
     if design.busy:
         voter = coin.choice(design.voters, len(a), p=vote_shares(design.voters, design.busy))
-    if design.lone:
+    if design.has_lone_voter:
         voter = np.where((a == 0) | (b == 0), 0, voter)
     picture = item // design.on_picture
     worth = coin.normal(0, design.quality, (design.items, m))
@@ -306,7 +309,7 @@ def votes_of(design: Design, coin: np.random.Generator) -> Votes:
     chance = np.where(coin.random(len(a)) < design.lazy, 0.5, chance)
     outcome = np.where(coin.random(len(a)) < chance, Outcome.A, Outcome.B)
     outcome = np.where(coin.random(len(a)) < design.ties, Outcome.TIE, outcome).astype(np.int8)
-    voters = voter if design.named else None
+    voters = voter if design.has_names else None
     return Votes(a, b, outcome, m, items=item, voters=voters, pictures=picture)
 
 

@@ -26,55 +26,55 @@ RUNS = 100
 MODELS = 10
 GAP = 25
 """Rating points from each model to the next."""
-TARGET = 4
+LIFTED = 4
 """The model that some riggers lift."""
 STRENGTHS = np.arange(MODELS) * GAP * np.log(10) / 400
-HONEST = 5000
+HONEST_VOTES = 5000
 """Votes of all honest voters."""
-RIGGED = 100
+RIGGED_VOTES = 100
 """Votes of all riggers."""
-EACH = 50
+VOTES_EACH = 50
 """Votes of one voter."""
 FIRST_RIGGER = 10_000
 """Voters with this or a higher number are riggers."""
 RIGS = ("always left", "omnipresent", "one target")
 TASTES = (0.0, 0.35, 0.7, 1.0)
 """Deviation of a voter's taste for each model, in log odds."""
-MOST_HONEST = 0.002
+MOST_HONEST_OUT = 0.002
 """Largest share of honest voters that may be left out."""
-CROWD = 100
+CROWD_SIZE = 100
 """Fresh cookies of a crowd, which choose the weakest model in all its battles."""
-CROWD_EACH = 10
+VOTES_PER_COOKIE = 10
 """Votes of each cookie."""
 DAYS = 10
 """Days on which the honest voters' cookies were issued."""
 CROWD_MODELS = 6
 WEAKEST = 0
-SHARE_A_NETWORK = 5
+VOTERS_PER_NETWORK = 5
 """Honest voters of one network."""
 SPREADS = ((1, 10), (1, 100), (DAYS, 10), (DAYS, 100))
 """Days and networks over which a crowd is spread."""
 ACCOUNTS = ((45, 12, 100), (225, 20, 300), (45, 24, 100))
 """Honest voters of 100 votes, colluding accounts, and votes of each account."""
-CLASS = 30
+CLASS_SIZE = 30
 """Guests of one network who share a taste."""
 CLASS_TASTE = 0.7
 """Deviation of a class's taste for each model, in log odds."""
 CLASSROOMS = ((500, 10), (130, 50))
 """Honest voters of an arena with a class, and votes of each."""
-REVIEWED = 1_000_000
-REVIEWED_EACH = 10
+REVIEW_VOTES = 1_000_000
+REVIEW_VOTES_EACH = 10
 
 
-def drawn(
+def draw_honest(
     rng: np.random.Generator,
     votes: int,
-    first: int,
-    each: int = EACH,
+    first: int = 0,
+    each: int = VOTES_EACH,
     taste: float = 0.0,
     models: int = MODELS,
 ) -> VoterChoices:
-    """Returns honest choices between the weakest models, by voters who are numbered from `first`."""
+    """Returns this many honest choices between the weakest `models`: `each` per voter, numbered from `first`."""
     voter = np.arange(votes) // each
     a = rng.integers(0, models, votes)
     b = (a + rng.integers(1, models, votes)) % models
@@ -83,72 +83,89 @@ def drawn(
     return VoterChoices(a, b, chose_a, first + voter)
 
 
-def rigged(rng: np.random.Generator, rig: str) -> VoterChoices:
-    """Returns riggers' choices: always A, always by a fixed order of models, or for one model in all its battles."""
-    honest = drawn(rng, RIGGED, first=FIRST_RIGGER)
+def draw_rigged(rng: np.random.Generator, rig: str) -> VoterChoices:
+    """Returns riggers' choices.
+
+    "always left" chooses A. The others choose LIFTED in all its battles; in other battles, "omnipresent" chooses the
+    weaker model, and "one target" chooses as honest voters do.
+    """
+    honest = draw_honest(rng, RIGGED_VOTES, first=FIRST_RIGGER)
     if rig == "always left":
-        return honest._replace(chose_a=np.ones(RIGGED, bool))
+        return honest._replace(chose_a=np.ones(RIGGED_VOTES, bool))
     chose_a = honest.chose_a if rig == "one target" else honest.a < honest.b
-    chose_a = np.where(honest.a == TARGET, True, chose_a)
-    chose_a = np.where(honest.b == TARGET, False, chose_a)
+    chose_a = np.where(honest.a == LIFTED, True, chose_a)
+    chose_a = np.where(honest.b == LIFTED, False, chose_a)
     return honest._replace(chose_a=chose_a)
 
 
-def crowded(
+def draw_with_crowd(
     rng: np.random.Generator, taste: float, days: int, networks: int
 ) -> tuple[VoterChoices, list[Cohort]]:
-    """Returns the choices of honest voters and a crowd with cookies from so many days and networks, and all cohorts."""
-    honest = drawn(rng, HONEST, 0, CROWD_EACH, taste, CROWD_MODELS)
-    crowd = drawn(rng, CROWD * CROWD_EACH, FIRST_RIGGER, CROWD_EACH, models=CROWD_MODELS)
+    """Returns the choices of honest voters and of a crowd, and all cohorts.
+
+    The crowd's cookies are from this many days and networks.
+    """
+    honest = draw_honest(rng, HONEST_VOTES, each=VOTES_PER_COOKIE, taste=taste, models=CROWD_MODELS)
+    crowd = draw_honest(
+        rng,
+        CROWD_SIZE * VOTES_PER_COOKIE,
+        first=FIRST_RIGGER,
+        each=VOTES_PER_COOKIE,
+        models=CROWD_MODELS,
+    )
     chose_a = (crowd.a == WEAKEST) | (crowd.b != WEAKEST) & crowd.chose_a
-    voters = np.concatenate([np.arange(HONEST // CROWD_EACH), FIRST_RIGGER + np.arange(CROWD)])
+    voters = np.concatenate(
+        [np.arange(HONEST_VOTES // VOTES_PER_COOKIE), FIRST_RIGGER + np.arange(CROWD_SIZE)]
+    )
     number = np.where(voters < FIRST_RIGGER, voters, voters - FIRST_RIGGER)
     day = np.where(voters < FIRST_RIGGER, number % DAYS, number % days)
-    # the crowd's networks have negative numbers, so that none is an honest one's
-    crowd_network = -1 - rng.permutation(CROWD) % networks
-    honest_network = np.arange(HONEST // CROWD_EACH) // SHARE_A_NETWORK
+    # The crowd's networks have negative numbers, which no honest voter's network has.
+    crowd_network = -1 - rng.permutation(CROWD_SIZE) % networks
+    honest_network = np.arange(HONEST_VOTES // VOTES_PER_COOKIE) // VOTERS_PER_NETWORK
     network = np.append(honest_network, crowd_network)
     cohorts = [Cohort(Suspicion.NETWORK, voters[network == code]) for code in np.unique(network)]
     cohorts += [Cohort(Suspicion.COHORT, voters[day == code]) for code in range(DAYS)]
-    return together(honest, crowd._replace(chose_a=chose_a)), cohorts
+    return joined(honest, crowd._replace(chose_a=chose_a)), cohorts
 
 
-def colluding(
+def draw_with_accounts(
     rng: np.random.Generator, taste: float, honest: int, riggers: int, each: int
 ) -> VoterChoices:
     """Returns the choices of honest voters, and of accounts that always choose the weakest model."""
-    others = drawn(rng, 100 * honest, 0, 100, taste, CROWD_MODELS)
-    accounts = drawn(rng, riggers * each, FIRST_RIGGER, each, models=CROWD_MODELS)
+    others = draw_honest(rng, 100 * honest, each=100, taste=taste, models=CROWD_MODELS)
+    accounts = draw_honest(rng, riggers * each, first=FIRST_RIGGER, each=each, models=CROWD_MODELS)
     chose_a = (accounts.a == WEAKEST) | (accounts.b != WEAKEST) & accounts.chose_a
-    return together(others, accounts._replace(chose_a=chose_a))
+    return joined(others, accounts._replace(chose_a=chose_a))
 
 
-def with_class(
+def draw_with_class(
     rng: np.random.Generator, taste: float, voters: int, each: int
 ) -> tuple[VoterChoices, list[Cohort]]:
-    """Returns honest choices, whose last voters are a class that shares a taste, and all networks."""
+    """Returns honest choices and all networks; the last voters are a class, with a common taste and network."""
     a = rng.integers(0, CROWD_MODELS, voters * each)
     b = (a + rng.integers(1, CROWD_MODELS, voters * each)) % CROWD_MODELS
     voter = np.arange(voters * each) // each
     tastes = rng.normal(0, taste, (voters, CROWD_MODELS))
-    tastes[-CLASS:] += rng.normal(0, CLASS_TASTE, CROWD_MODELS)
+    tastes[-CLASS_SIZE:] += rng.normal(0, CLASS_TASTE, CROWD_MODELS)
     strengths = STRENGTHS[:CROWD_MODELS] + tastes
     chose_a = rng.random(len(a)) < 1 / (1 + np.exp(strengths[voter, b] - strengths[voter, a]))
-    others = np.array_split(np.arange(voters - CLASS), (voters - CLASS) // SHARE_A_NETWORK)
-    networks = [*others, np.arange(voters - CLASS, voters)]
+    others = np.array_split(
+        np.arange(voters - CLASS_SIZE), (voters - CLASS_SIZE) // VOTERS_PER_NETWORK
+    )
+    networks = [*others, np.arange(voters - CLASS_SIZE, voters)]
     cohorts = [Cohort(Suspicion.NETWORK, network) for network in networks]
     return VoterChoices(a, b, chose_a, voter), cohorts
 
 
-def together(*parts: VoterChoices) -> VoterChoices:
+def joined(*parts: VoterChoices) -> VoterChoices:
     """Returns all parts' choices one after the other."""
     return VoterChoices(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def flagged(choices: VoterChoices, models: int = MODELS) -> np.ndarray:
+def flagged_voters(choices: VoterChoices, models: int = MODELS) -> np.ndarray:
     """Returns the voters with enough evidence of rigging."""
-    found = [voter.voter for voter in evidence(choices, models) if voter.strength >= ENOUGH]
-    return np.array(found, np.int64)
+    voters = [flag.voter for flag in evidence(choices, models) if flag.strength >= ENOUGH]
+    return np.array(voters, np.int64)
 
 
 def places(choices: VoterChoices, models: int = MODELS) -> np.ndarray:
@@ -160,15 +177,15 @@ def places(choices: VoterChoices, models: int = MODELS) -> np.ndarray:
     return np.argsort(np.argsort(-bradley_terry(wins).ratings))
 
 
-class Outcome(NamedTuple):
+class ReviewResult(NamedTuple):
     """The result of a review of an arena with riggers."""
 
     caught: float
-    """Share of the riggers whose votes are left out, all or those about the model."""
+    """Share of the riggers who lose votes: all, or only those about the crowd's model."""
     honest: float
-    """Share of honest voters who are left out."""
+    """Share of honest voters who lose all votes."""
     touched: float
-    """Share of honest voters of whom only the votes about the crowd's model are left out."""
+    """Share of honest voters who lose only their votes about the crowd's model."""
     moved: int
     """Ranks by which the riggers still move the weakest model."""
 
@@ -183,12 +200,12 @@ def left_out(choices: VoterChoices, flags: Sequence[Flag]) -> np.ndarray:
         crowd = [
             flag.voter for flag in flags if flag.reason in CROWD_REASONS and flag.model == model
         ]
-        is_met = (choices.a == model) | (choices.b == model)
-        is_out |= is_met & np.isin(choices.voter, crowd)
+        is_about_model = (choices.a == model) | (choices.b == model)
+        is_out |= is_about_model & np.isin(choices.voter, crowd)
     return is_out
 
 
-def reviewed(choices: VoterChoices, cohorts: Sequence[Cohort]) -> Outcome:
+def review_arena(choices: VoterChoices, cohorts: Sequence[Cohort]) -> ReviewResult:
     """Reviews an arena of CROWD_MODELS models."""
     flags = review(choices, CROWD_MODELS, cohorts)
     is_out = left_out(choices, flags)
@@ -199,7 +216,7 @@ def reviewed(choices: VoterChoices, cohorts: Sequence[Cohort]) -> Outcome:
     riggers = voters - honest
     before = places(choices.take(choices.voter < FIRST_RIGGER), CROWD_MODELS)
     after = places(choices.take(~is_out), CROWD_MODELS)
-    return Outcome(
+    return ReviewResult(
         caught=len(voters_flagged & riggers) / max(1, len(riggers)),
         honest=len(fully_out & honest) / len(honest),
         touched=len((voters_flagged - fully_out) & honest) / len(honest),
@@ -207,29 +224,31 @@ def reviewed(choices: VoterChoices, cohorts: Sequence[Cohort]) -> Outcome:
     )
 
 
-def print_means(title: str, outcomes: Sequence[Outcome]) -> bool:
+def print_means(title: str, outcomes: Sequence[ReviewResult]) -> bool:
     """Prints the means of outcomes; returns whether a target was missed."""
     caught, honest, touched, moved = np.mean(outcomes, axis=0)
     print(
-        f"{title}: {caught:>4.0%} caught, {honest:.2%} of honest voters left out (goal {MOST_HONEST:.1%}), "
+        f"{title}: {caught:>4.0%} caught, {honest:.2%} of honest voters left out (goal {MOST_HONEST_OUT:.1%}), "
         f"of {touched:.1%} votes about the model, it moves by {moved:.2f} ranks, at most "
         f"{max(outcome.moved for outcome in outcomes)} (goal 1)",
         flush=True,
     )
-    return bool(honest > MOST_HONEST or moved > 1)
+    return bool(honest > MOST_HONEST_OUT or moved > 1)
 
 
-def review_with_crowd(taste: float, days: int, networks: int, run: int) -> Outcome:
-    return reviewed(*crowded(np.random.default_rng(run), taste, days, networks))
+def review_with_crowd(taste: float, days: int, networks: int, run: int) -> ReviewResult:
+    return review_arena(*draw_with_crowd(np.random.default_rng(run), taste, days, networks))
 
 
-def review_with_accounts(taste: float, honest: int, riggers: int, each: int, run: int) -> Outcome:
-    choices = colluding(np.random.default_rng(run), taste, honest, riggers, each)
-    return reviewed(choices, ())
+def review_with_accounts(
+    taste: float, honest: int, riggers: int, each: int, run: int
+) -> ReviewResult:
+    choices = draw_with_accounts(np.random.default_rng(run), taste, honest, riggers, each)
+    return review_arena(choices, ())
 
 
-def review_with_class(taste: float, voters: int, each: int, run: int) -> Outcome:
-    return reviewed(*with_class(np.random.default_rng(run), taste, voters, each))
+def review_with_class(taste: float, voters: int, each: int, run: int) -> ReviewResult:
+    return review_arena(*draw_with_class(np.random.default_rng(run), taste, voters, each))
 
 
 def together_against_one(runs: int) -> int:
@@ -238,7 +257,7 @@ def together_against_one(runs: int) -> int:
     for taste in TASTES:
         for days, networks in SPREADS:
             title = (
-                f"{CROWD} cookies of {CROWD_EACH} votes, of {days:>2} days and {networks:>3} networks, "
+                f"{CROWD_SIZE} cookies of {VOTES_PER_COOKIE} votes, of {days:>2} days and {networks:>3} networks, "
                 f"tastes {taste:<4}"
             )
             outcomes = results(partial(review_with_crowd, taste, days, networks), runs)
@@ -248,7 +267,7 @@ def together_against_one(runs: int) -> int:
             outcomes = results(partial(review_with_accounts, taste, honest, riggers, each), runs)
             missed += print_means(title, outcomes)
         for voters, each in CLASSROOMS:
-            title = f"{voters} honest voters of {each} votes, {CLASS} of them a class, tastes {taste:<4}"
+            title = f"{voters} honest voters of {each} votes, {CLASS_SIZE} of them a class, tastes {taste:<4}"
             outcomes = results(partial(review_with_class, taste, voters, each), runs)
             missed += print_means(title, outcomes)
     return missed
@@ -257,9 +276,9 @@ def together_against_one(runs: int) -> int:
 def print_times() -> None:
     """Prints the seconds that a review of a million votes takes, and those of its parts."""
     rng = np.random.default_rng(0)
-    voters = REVIEWED // REVIEWED_EACH
-    choices = drawn(rng, REVIEWED, 0, REVIEWED_EACH, TASTES[1])
-    networks = np.array_split(np.arange(voters), voters // SHARE_A_NETWORK)
+    voters = REVIEW_VOTES // REVIEW_VOTES_EACH
+    choices = draw_honest(rng, REVIEW_VOTES, each=REVIEW_VOTES_EACH, taste=TASTES[1])
+    networks = np.array_split(np.arange(voters), voters // VOTERS_PER_NETWORK)
     days = np.array_split(rng.permutation(voters), DAYS)
     cohorts = [Cohort(Suspicion.NETWORK, network) for network in networks]
     cohorts += [Cohort(Suspicion.COHORT, np.sort(day)) for day in days]
@@ -274,16 +293,18 @@ def print_times() -> None:
         part()
         seconds.append(time.perf_counter() - start)
     alone, cohort, crowd = seconds
-    times_without_crowds = sum(seconds) / (alone + cohort)
+    slowdown = sum(seconds) / (alone + cohort)
     print(
-        f"a review of {REVIEWED:,} votes of {voters:,} voters: {sum(seconds):.0f} s, {alone:.0f} s for single voters, "
-        f"{cohort:.0f} s for cohorts, {crowd:.0f} s for crowds ({times_without_crowds:.2f} times as long)"
+        f"a review of {REVIEW_VOTES:,} votes of {voters:,} voters: {sum(seconds):.0f} s, "
+        f"{alone:.0f} s for single voters, {cohort:.0f} s for cohorts, "
+        f"{crowd:.0f} s for crowds ({slowdown:.2f} times as long)"
     )
 
 
 def honest_flagged(each: int, taste: float, run: int) -> int:
     """Returns the number of voters who are flagged in an arena of honest voters."""
-    return len(flagged(drawn(np.random.default_rng(run), HONEST, 0, each, taste)))
+    choices = draw_honest(np.random.default_rng(run), HONEST_VOTES, each=each, taste=taste)
+    return len(flagged_voters(choices))
 
 
 class Rigging(NamedTuple):
@@ -295,11 +316,11 @@ class Rigging(NamedTuple):
     """Most ranks by which a model still moves."""
 
 
-def rigging(rig: str, taste: float, run: int) -> Rigging:
+def vote_with_riggers(rig: str, taste: float, run: int) -> Rigging:
     rng = np.random.default_rng(run)
-    honest = drawn(rng, HONEST, 0, taste=taste)
-    choices = together(honest, rigged(rng, rig))
-    voters_out = flagged(choices)
+    honest = draw_honest(rng, HONEST_VOTES, taste=taste)
+    choices = joined(honest, draw_rigged(rng, rig))
+    voters_out = flagged_voters(choices)
     counted = choices.take(~np.isin(choices.voter, voters_out))
     return Rigging(
         caught=int((voters_out >= FIRST_RIGGER).sum()),
@@ -310,19 +331,19 @@ def rigging(rig: str, taste: float, run: int) -> Rigging:
 def one_against_many(runs: int) -> int:
     """Prints the shares of honest voters and of lone riggers that are flagged; returns the number of missed targets."""
     missed = 0
-    for each in (10, EACH, 200):
+    for each in (10, VOTES_EACH, 200):
         for taste in TASTES:
             count = sum(results(partial(honest_flagged, each, taste), runs))
-            share = count / (runs * HONEST // each)
-            missed += share > MOST_HONEST
+            share = count / (runs * HONEST_VOTES // each)
+            missed += share > MOST_HONEST_OUT
             print(
                 f"honest voters of {each:>3} votes, tastes {taste:<4}: {share:.2%} flagged (target 0.2%)",
                 flush=True,
             )
     for rig in RIGS:
         for taste in TASTES:
-            arenas = results(partial(rigging, rig, taste), runs)
-            share = sum(arena.caught for arena in arenas) / (runs * RIGGED // EACH)
+            arenas = results(partial(vote_with_riggers, rig, taste), runs)
+            share = sum(arena.caught for arena in arenas) / (runs * RIGGED_VOTES // VOTES_EACH)
             moved = max(arena.moved for arena in arenas)
             print(
                 f"riggers, {rig:>11}, tastes {taste:<4}: {share:>4.0%} flagged, ranks moved by at most {moved}",
@@ -336,8 +357,9 @@ def main(words: Sequence[str] = ()) -> int:
     parser = ArgumentParser("python -m perf.fraud")
     parser.add_argument("--runs", type=int, default=RUNS)
     runs = parser.parse_args(words).runs
-    print(f"{HONEST} honest votes an arena, {runs} arenas")
+    print(f"{HONEST_VOTES} honest votes an arena, {runs} arenas")
     missed = one_against_many(runs)
+    # A review takes longer than `one_against_many`'s test of single voters.
     missed += together_against_one(max(1, runs // 4))
     print_times()
     return int(missed > 0)

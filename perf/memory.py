@@ -1,8 +1,8 @@
 """Memory that strangers leave behind: `python -m perf.memory [REQUESTS]`.
 
 28 uploads of 16 MB, whose answers, columns or options are long and different each time, are read and priced. A minute
-after the last one the server and its child processes must hold less than 400 MB. After 10,000 ordinary requests they
-must hold at most a tenth more than then, or than after 2,000 or 4,000 of them.
+after the last one the server and its child processes must hold less than 400 MB. Then come 10,000 ordinary requests.
+After them the memory must be less than 10% above the highest of three: that before them, after 2,000 and after 4,000.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ SIZE = 15_800_000
 PATHS = ("/", "/results", "/healthz", "/score", "/config", "/task-map", "/boards/board.csv")
 
 
-def held(pid: int) -> int:
+def held_bytes(pid: int) -> int:
     """Returns the bytes that a server and its child processes hold; shared memory counts once."""
     process = psutil.Process(pid)
     total = process.memory_info().rss
@@ -45,7 +45,7 @@ def held(pid: int) -> int:
     return total
 
 
-def hostile(number: int) -> tuple[str, bytes]:
+def hostile_file(number: int) -> tuple[str, bytes]:
     """Returns the name and content of one upload: of every four, two with long answers, one with long names of columns
     and one with long options.
     """
@@ -71,7 +71,7 @@ async def attack(attacker: Attacker) -> None:
         "protocol": next(iter(BENCHMARKS["mm-vet"].protocols)),
     }
     for number in range(UPLOADS):
-        cookie, token = await attacker.upload(*hostile(number))
+        cookie, token = await attacker.upload(*hostile_file(number))
         values = {**form, "upload-token": token}
         for event in ("on_arrived", PRICED):
             call = attacker.page.call(event, attacker.headers(cookie), **values)
@@ -99,7 +99,7 @@ async def measure(server: AppServer, requests: int) -> list[int]:
     statuses = Counter[int]()
 
     def print_held(when: str) -> int:
-        size = held(pid)
+        size = held_bytes(pid)
         print(f"{when:<40} {size / 1e6:7,.0f} MB", flush=True)
         return size
 

@@ -5,7 +5,8 @@ cache and with a warm one, at 1280 and 390 pixels, and at 390 with a processor f
 bytes of pictures and of all else are counted until a vote is possible: every picture is decoded and the button A is
 shown, on a desktop also enabled. Layout shift is counted for the first seconds. Then voters go on, and the time from
 the click to the next battle with its decoded pictures is measured. Then the pages to read (`perf/_reading.py`) are
-opened with an empty cache. Beside them stand a page of Gradio with one button, and another revision of this project.
+opened with an empty cache. For comparison, a page of Gradio with one button and another revision of this project are
+measured too.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from perf import _reading
 from tests.support.screens import chromium
@@ -45,7 +46,7 @@ NEXT_MS = 100
 ROUNDS = 3
 BATTLES = 6
 SETTLED_MS = 3000
-"""How long layout shift is counted after a vote is possible."""
+"""How long layout shift is counted after a vote is possible, or a page to read is ready."""
 _ONE_BUTTON = """
 import sys, gradio as gr
 with gr.Blocks() as page:
@@ -129,11 +130,11 @@ class Visit:
 
 
 def open_page(
-    page: Page, address: str, ready: str, slowness: int = 1, is_whole: bool = False
+    page: Page, address: str, ready: str, slowness: int = 1, counts_settling: bool = False
 ) -> Visit:
     """Opens an address over the slow line; returns its cost until the script `ready` gives a time.
 
-    `is_whole`: requests and bytes after that moment count too.
+    `counts_settling`: the requests and bytes of the SETTLED_MS after that moment count too.
     """
     visit = Visit()
     cdp = page.context.new_cdp_session(page)
@@ -144,7 +145,7 @@ def open_page(
     visit.watch(cdp)
     page.goto(address, wait_until="commit")
     visit.seconds = page.wait_for_function(ready, timeout=60_000).json_value() / 1000
-    if not is_whole:
+    if not counts_settling:
         visit.stop()
     page.wait_for_timeout(SETTLED_MS)
     visit.shift = page.evaluate("window.shift")
@@ -159,8 +160,9 @@ def new_page(browser: Browser, width: int) -> Iterator[Page]:
     context.close()
 
 
-def next_page(context: BrowserContext, page: Page) -> Page:
-    """Returns another page of the same visitor, whose cache is warm."""
+def second_page(page: Page) -> Page:
+    """Closes a page; returns another one of the same visitor, whose cache is warm."""
+    context = page.context
     page.close()
     return context.new_page()
 
@@ -252,7 +254,7 @@ def measure(
                 with new_page(browser, case.width) as page:
                     cold = open_page(page, server.address, _VOTE_POSSIBLE, case.slowness)
                     visits.setdefault(case.cold, []).append(cold)
-                    page = next_page(page.context, page)
+                    page = second_page(page)
                     warm = open_page(page, server.address, _VOTE_POSSIBLE, case.slowness)
                     visits.setdefault(case.warm, []).append(warm)
                     if case.width == DESK:
@@ -274,7 +276,7 @@ def read_pages(browser: Browser, app: Path, folder: Path, rounds: int) -> dict[s
                     with new_page(browser, width) as page:
                         address = server.address + path
                         ready = _reading.ready(words)
-                        page_visits.append(open_page(page, address, ready, is_whole=True))
+                        page_visits.append(open_page(page, address, ready, counts_settling=True))
                 visits[f"{name}, {width}"] = median(page_visits)
     finally:
         server.stop()
@@ -282,7 +284,7 @@ def read_pages(browser: Browser, app: Path, folder: Path, rounds: int) -> dict[s
 
 
 def visit_line(case: str, visit: Visit, revision: str = "") -> str:
-    """Returns the table's line of a case, with the name of another revision before it."""
+    """Returns the table's line of a case, which begins with the revision if it is another one."""
     name = f"{revision} {case}" if revision else case
     return f"{name:26} {visit}"
 

@@ -26,7 +26,7 @@ ROUNDS = 1000
 
 
 class Battles:
-    """Votes as codes and as names."""
+    """Votes of a file from `ratings.write_votes`, as codes and as names."""
 
     def __init__(self, path: Path) -> None:
         columns = np.load(path)
@@ -202,7 +202,7 @@ def main() -> None:
     print(json.dumps(list(tasks)), flush=True)
     for line in sys.stdin:
         before = usage()
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr):  # stdout is for replies alone
             ratings = tasks[line.strip()]()
         after = usage()
         run = {

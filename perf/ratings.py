@@ -50,7 +50,7 @@ ENVIRONMENTS = {
 }
 
 
-class Bar(NamedTuple):
+class Comparison(NamedTuple):
     """A comparison of our task with a peer's."""
 
     title: str
@@ -63,27 +63,29 @@ class Bar(NamedTuple):
     """The target: how many times as fast as the peer's task ours should be; None without a target."""
 
 
-BARS = (
-    Bar("online Elo from names", "elo from names", RELEASE, "elo", 3),
-    Bar("Bradley-Terry from stored codes", "bt", NEWEST, "bt", 150),
-    Bar(
+COMPARISONS = (
+    Comparison("online Elo from names", "elo from names", RELEASE, "elo", 3),
+    Comparison("Bradley-Terry from stored codes", "bt", NEWEST, "bt", 150),
+    Comparison(
         "Bradley-Terry with intervals by item from stored codes",
         "bt and intervals",
         NEWEST,
         "bt",
         20,
     ),
-    Bar("70 category boards with intervals", "category boards", NEWEST, "category boards", 2),
-    Bar(
+    Comparison(
+        "70 category boards with intervals", "category boards", NEWEST, "category boards", 2
+    ),
+    Comparison(
         "Bradley-Terry with intervals, theirs by 1,000 rounds",
         "bt and intervals",
         NEWEST,
         "bootstrap bt",
         15,
     ),
-    Bar("online Elo from names", "elo from names", "evalica", "elo", 1),
-    Bar("Bradley-Terry from stored codes", "bt", "evalica", "bt", None),
-    Bar(
+    Comparison("online Elo from names", "elo from names", "evalica", "elo", 1),
+    Comparison("Bradley-Terry from stored codes", "bt", "evalica", "bt", None),
+    Comparison(
         "Bradley-Terry with intervals by item from stored codes",
         "bt and intervals",
         "arena-rank",
@@ -174,12 +176,13 @@ def write_votes(path: Path, models: int, votes: int, seed: int) -> None:
     a = coin.choice(models, votes, p=popularity / popularity.sum()).astype(np.int32)
     b = coin.choice(models, votes, p=popularity / popularity.sum()).astype(np.int32)
     b[a == b] = (b[a == b] + 1) % models
+    b_wins = coin.random(votes) > 1 / (1 + np.exp(theta[b] - theta[a]))
     category_weights = 1 / np.arange(1, CATEGORIES + 1)
     np.savez(
         path,
         a=a,
         b=b,
-        outcome=(coin.random(votes) > 1 / (1 + np.exp(theta[b] - theta[a]))).astype(np.int8),
+        outcome=b_wins.astype(np.int8),
         category=coin.choice(CATEGORIES, votes, p=category_weights / category_weights.sum()).astype(
             np.int16
         ),
@@ -204,39 +207,41 @@ def start_sides(votes: Path, names: list[str]) -> dict[str, Side]:
     return sides
 
 
-def compare_speed(bar: Bar, ours: Side, theirs: Side, rounds: int) -> None:
+def compare_speed(comparison: Comparison, ours: Side, theirs: Side, rounds: int) -> None:
     """Runs the two sides in turns and prints the medians and their ratio."""
-    ours.run(bar.ours)  # warms up
+    ours.run(comparison.ours)  # warms up
     our_runs = []
     peer_runs = []
     for number in range(rounds):
-        our_runs += [ours.run(bar.ours) for _ in range(3)]
+        our_runs += [ours.run(comparison.ours) for _ in range(3)]
         if number == 0 or peer_runs[0].seconds < SLOW:
-            peer_runs.append(theirs.run(bar.theirs))
+            peer_runs.append(theirs.run(comparison.theirs))
     our_seconds = statistics.median(run.seconds for run in our_runs)
     peer_seconds = statistics.median(run.seconds for run in peer_runs)
     our_processor = statistics.median(run.processor for run in our_runs)
     peer_processor = statistics.median(run.processor for run in peer_runs)
-    target = f"(target {bar.least:g})" if bar.least else ""
+    target = f"(target {comparison.least:g})" if comparison.least else ""
     print(
-        f"{bar.title:<52} {our_seconds * 1000:>10.2f} ms   "
-        f"{bar.peer:<16} {peer_seconds * 1000:>10.1f} ms x{len(peer_runs)}   "
+        f"{comparison.title:<52} {our_seconds * 1000:>10.2f} ms   "
+        f"{comparison.peer:<16} {peer_seconds * 1000:>10.1f} ms x{len(peer_runs)}   "
         f"{peer_seconds / our_seconds:>7.1f} times {target}, "
         f"{peer_processor / our_processor:.1f} by processor time",
         flush=True,
     )
 
 
-def compare_memory(bar: Bar, votes: Path) -> None:
+def compare_memory(comparison: Comparison, votes: Path) -> None:
     """Prints the growth of each side's peak memory in its first run of a task."""
     growth = []
-    for name, task in (("ours", bar.ours), (bar.peer, bar.theirs)):
+    for name, task in (("ours", comparison.ours), (comparison.peer, comparison.theirs)):
         side = start_sides(votes, [name]).get(name)
         if side is None:
             return
         growth.append(side.run(task).megabytes)
         side.stop()
-    print(f"{bar.title}: peak memory grows by {growth[0]:.0f} MB, {bar.peer} by {growth[1]:.0f} MB")
+    print(
+        f"{comparison.title}: peak memory grows by {growth[0]:.0f} MB, {comparison.peer} by {growth[1]:.0f} MB"
+    )
 
 
 def write_files(folder: Path) -> tuple[Path, Path]:
@@ -296,26 +301,28 @@ def compare_commands(rounds: int) -> bool:
 
 
 def bench(small: bool) -> bool:
-    """Measures every bar; returns whether our command is within its target."""
+    """Prints every comparison; returns whether our command is within its target."""
     with tempfile.TemporaryDirectory() as name:
         votes = Path(name) / "votes.npz"
         number = 100_000 if small else 1_000_000
         rounds = 1 if small else 3
         write_votes(votes, MODELS, number, seed=1)
         print(f"{number:,} votes, {MODELS} models, medians of {rounds} rounds by turns")
-        sides = start_sides(votes, ["ours", *dict.fromkeys(bar.peer for bar in BARS)])
-        for bar in BARS:
-            peer = bar.peer
-            if peer == NEWEST and NEWEST not in sides and bar.theirs == "bt":
+        peers = dict.fromkeys(comparison.peer for comparison in COMPARISONS)
+        sides = start_sides(votes, ["ours", *peers])
+        for comparison in COMPARISONS:
+            peer = comparison.peer
+            if peer == NEWEST and NEWEST not in sides and comparison.theirs == "bt":
                 peer = RELEASE
             if peer in sides:
-                compare_speed(bar._replace(peer=peer), sides["ours"], sides[peer], rounds)
+                compare_speed(comparison._replace(peer=peer), sides["ours"], sides[peer], rounds)
             else:
-                print(f"{bar.title:<52} no ratio: {peer} is absent", flush=True)
+                print(f"{comparison.title:<52} no ratio: {peer} is absent", flush=True)
         for side in sides.values():
             side.stop()
         if NEWEST in sides:
-            compare_memory(next(bar for bar in BARS if bar.theirs == "bootstrap bt"), votes)
+            with_bootstrap = (each for each in COMPARISONS if each.theirs == "bootstrap bt")
+            compare_memory(next(with_bootstrap), votes)
     return compare_commands(rounds)
 
 

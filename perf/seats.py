@@ -2,7 +2,7 @@
 
 Each draw is `BattleWork.battle`: it looks for the seat's unfinished battle, draws a tuple by the design, reserves the
 tuple in the database, and commits the battle (SQLite, WAL, synchronous=FULL). Target: a median of 20 ms under each
-design. Beside it, and as the unit of the ratio, stands the time to take a seat, which is little more than one commit.
+design. It is compared with the time to take a seat, which is little more than one commit.
 """
 
 import secrets
@@ -152,14 +152,11 @@ def spec_of(design: Design, items: ItemBank) -> BattleSpec:
 
 
 class Times(NamedTuple):
-    """Seconds."""
+    """Seconds to draw a battle and to take a seat."""
 
-    median: float
-    """Of a draw."""
-    p95: float
-    """Of a draw."""
-    seat: float
-    """Median to take a seat."""
+    draw_median: float
+    draw_p95: float
+    seat_median: float
 
 
 def measure(design: Design) -> Times:
@@ -189,9 +186,9 @@ def measure(design: Design) -> Times:
             assert work.battle(seat, None)
             draw_times.append(time.perf_counter() - start)
         return Times(
-            median=statistics.median(draw_times),
-            p95=sorted(draw_times)[int(0.95 * len(draw_times))],
-            seat=statistics.median(seat_times),
+            draw_median=statistics.median(draw_times),
+            draw_p95=sorted(draw_times)[int(0.95 * len(draw_times))],
+            seat_median=statistics.median(seat_times),
         )
 
 
@@ -200,10 +197,11 @@ def main() -> int:
     slow = 0
     for design in get_args(Design):
         times = measure(design)
-        slow += times.median > TARGET
+        slow += times.draw_median > TARGET
         print(
-            f"{design:>9}: a seat's next battle {times.median * 1000:.1f} ms (p95 {times.p95 * 1000:.1f}), "
-            f"taking a seat {times.seat * 1000:.1f} ms, ratio {times.median / times.seat:.1f}",
+            f"{design:>9}: a seat's next battle {times.draw_median * 1000:.1f} ms "
+            f"(p95 {times.draw_p95 * 1000:.1f}), taking a seat {times.seat_median * 1000:.1f} ms, "
+            f"ratio {times.draw_median / times.seat_median:.1f}",
             flush=True,
         )
     print(

@@ -1,7 +1,7 @@
 """Speed of YAML benchmarks: 5,000 answers to each are read, scored and tabulated: `python -m perf.specs`.
 
-Every file is opened as one whose benchmark a visitor chose, scored under its first two protocols, and made into tables
-with intervals; no judge gives marks. The target is 3 s of one core for each report.
+Every file is opened as if a visitor had chosen its benchmark, scored under the first two protocols, and made into
+tables with intervals; no judge gives marks. The target is 3 s of one core for each report.
 """
 
 import random
@@ -33,14 +33,19 @@ ANSWERS = (
 
 
 def table(spec: Spec) -> bytes:
-    """Returns a CSV file with every column that the spec names; groups have eight values, units two rows."""
+    """Returns a CSV file with every column that the spec names.
+
+    Each column has eight values; adjacent rows come in pairs with the same values, so that units have several rows.
+    """
     coin = random.Random(56)
-    named = list(spec.groups)
+    needed = list(spec.groups)
     if spec.splits:
-        named.append(spec.splits)
-    named += [column for name in spec.figures for column in spec.needed_columns(name)]
-    named += [column for case in spec.rule for column in case.rule.required if column != "truth"]
-    sources = dict.fromkeys(map(spec.source_of, named))
+        needed.append(spec.splits)
+    for name in spec.figures:
+        needed += spec.needed_columns(name)
+    for case in spec.rule:
+        needed += [column for column in case.rule.required if column != "truth"]
+    sources = dict.fromkeys(map(spec.source_of, needed))
     truth_column = spec.columns.truth or "truth"
     usual = (spec.columns.id, "question", truth_column)
     columns = [column for column in sources if column not in usual]

@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def measure(root: Path, vector: Vector) -> None:
-    """Prints the seconds and the peak memory in bytes of one map, first after its name, where `main` reads them."""
+    """Prints one map's kind of vector, seconds and peak memory in bytes; `main` reads these first three words."""
     start = time.perf_counter()
     task_map = vector_map(root, vector)
     seconds = time.perf_counter() - start

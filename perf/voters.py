@@ -1,7 +1,7 @@
 """Many voters at one server: `python -m perf.voters [postgresql]`.
 
 First comes the server's processor time for each act of a vote: 100 voters do the same act, eight at a time. Target: 20
-ms for the next battle, the choice and the names together. Then voters from networks of their own choose, see the names
+ms for the next battle, the choice and the names together. Then voters, each from another network, choose, see the names
 and go on: 200 who think 4 to 10 seconds before each act, and 150 who think 1 to 5 seconds. Targets: 95% of their calls
 within a second, all votes taken. Then 50 voters do not think at all, which shows how many votes a second saturate this
 machine.
@@ -29,10 +29,10 @@ from tests.support.servers import AppServer
 
 VOTES = 50_000
 """Votes in the database when the voters come."""
-COSTED = 100
-"""Voters whose acts' processor time is measured."""
+METERED = 100
+"""Voters in the measurement of processor time."""
 ROUNDS = 3
-LINES = 8
+AT_ONCE = 8
 REST_SECONDS = 30.0
 """Most seconds to wait for the server to rest."""
 AT_REST = 0.05
@@ -51,7 +51,10 @@ HASTY_SECONDS = 20.0
 
 
 class CostMeter:
-    """Measures the server's processor time of acts; each begins when the server rests, so that no board is computed."""
+    """Measures the server's processor time of acts.
+
+    Each act begins when the server rests, so that no board is being computed meanwhile.
+    """
 
     def __init__(self, page: Page, pid: int) -> None:
         self._page = page
@@ -73,11 +76,11 @@ class CostMeter:
             is_at_rest = self._processor_seconds() - before <= AT_REST
 
     async def measure(self, act: str, calls: Iterable[Awaitable[httpx.Response]]) -> list[str]:
-        """Sends all voters' calls of an act, LINES at a time; returns the tokens of the battles in the answers."""
-        lines = asyncio.Semaphore(LINES)
+        """Sends all voters' calls of an act, AT_ONCE at a time; returns the tokens of the battles in the answers."""
+        limit = asyncio.Semaphore(AT_ONCE)
 
         async def send(call: Awaitable[httpx.Response]) -> str:
-            async with lines:
+            async with limit:
                 answer = await call
             return answer.raise_for_status().json()["battle"]
 
@@ -144,7 +147,7 @@ def main(kind: str = "sqlite", share: float = 1.0, votes: int = VOTES) -> int:
             Path(name) / "data", DATABASE_URL=address, TRUSTED_HOPS="1", DEMO_BANK="off"
         )
         try:
-            act_ms = asyncio.run(costs(server.port, server.process.pid or 0, COSTED, ROUNDS))
+            act_ms = asyncio.run(costs(server.port, server.process.pid or 0, METERED, ROUNDS))
             listed = ", ".join(f"{act} {cost:.1f} ms" for act, cost in act_ms.items())
             together = sum(act_ms[act] for act in TOGETHER)
             print(f"processor time: {listed}")

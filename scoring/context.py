@@ -39,7 +39,7 @@ LOADED_ASIDE = (
     "scoring.people.agreement_service",
     "scoring.web.task_map_view",
 )
-"""Modules whose functions are called aside."""
+"""Modules that the helper of `Aside` loads ahead of calls, as their functions run in its processes."""
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ _LONGEST_MESSAGE = 400
 _MARKS_BEFORE = r"[\s\"'`*\[({<#~!-]*+"
 """Marks and blanks before a text's first word."""
 _HTTP_CODE = r"(?:40[0-35-9]|413|422|429|5[0-9][0-9])"
-"""HTTP's codes but 404, which pictures of pages that are not found show."""
+"""HTTP's error codes except 404, which the picture of a missing page may show."""
 
 
 def _one_of(phrases: str) -> str:
@@ -86,7 +86,11 @@ _ERROR = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Start of a text that is an error: names of Python's errors, and sentences of vLLM, OpenAI, Azure, Google, Envoy
-and urllib3; `Failed to obtain answer via API` is the public toolkit's (VLMEvalKit, vlmeval/api/base.py)."""
+and urllib3; `Failed to obtain answer via API` is the public toolkit's (VLMEvalKit, vlmeval/api/base.py).
+
+The first three lines are for errors such as `**APIError**: 429 - slow down`, `[ERROR] rate limit reached` and
+`openai.RateLimitError`.
+"""
 
 _FAILING_WORDS = _one_of(
     r"""
@@ -110,7 +114,7 @@ _WORDS_OF_API = _one_of(
     econn(?:refused|reset)|context length|choices|upstream|backend|{_HTTP_CODE}
     """
 )
-"""Words of an API, some only beside others: `service`, `model` and `engine` also stand in pictures."""
+"""Words of an API, some only beside others: `service`, `model` and `engine` may also be what a picture shows."""
 _OTHER_WORDS = _one_of(
     r"""
     [0-9]{1,6}(?:s|ms)?|an?|the|there|this|that|it|i|we|you|your|our|some|something|other|all|any|is|was|were|be|been|has
@@ -120,10 +124,12 @@ _OTHER_WORDS = _one_of(
     calls?|called|calling|gett?ing|get|got|obtain|fetch|connect|reach|read|receive|received|returned|raised|respond|reset
     internal|unknown|unexpected|current|currently|temporarily|rate|limits?|limited|max|maximum|insufficient|code|status|https?
     url|type|value|key|model|message|service|system|runtime|client|network|peer|os|errno|argument|deadline|data|input|image
-    inappropriate|stop|stream|asyncio|exceptions|candidate|contain|inspection|content|policy|management|settings|finish|reasons?|plan|billing|details|support|problem
+    inappropriate|stop|stream|asyncio|exceptions|candidate|contain|inspection|content|policy|management|settings
+    finish|reasons?|plan|billing|details|support|problem
     persists?|tokens?|too|length|context|ssl|n|capacity|demand|load|busy|valid|gateway|answers?|output|json|memory
     """
 )
+"""Other words of such errors. Alone they say neither that something failed nor that an API is meant."""
 _WORD_BOUNDARY = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
 """Boundary between the words of a name, as in RateLimitError and rate_limit_exceeded."""
 _ADDRESSES_AND_MODELS = re.compile(
@@ -199,7 +205,7 @@ def is_error(text: str) -> bool:
 
 
 def _is_error_message(text: str) -> bool:
-    """Whether a text has nothing but an API's words, and they say that something failed."""
+    """Whether a text is a program's placeholder for an answer, or has only an API's words about a failure."""
     payload = _PAYLOAD.search(text)
     message = text[: payload.start()] if payload else text
     if len(message) > _LONGEST_MESSAGE:

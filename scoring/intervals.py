@@ -1,9 +1,9 @@
 """Intervals: 95% intervals of mean scores, for new questions of the same kind, on new pictures.
 
 Plain intervals are too short in two places. Few questions, or questions nearly all scored alike, show too little of
-how scores vary: a score at either end of the scale is added (Agresti and Coull 1998; to differences Bonett and Price
-2012), and Student's quantile taken. And where several questions are about one picture, a mean varies more than over
-questions on a picture each: by its design effect (Kish 1965).
+how scores vary: a score at either end of the scale is added (Agresti and Coull 1998; for differences Bonett and Price
+2012), and Student's quantile is used. And where several questions share a picture, a mean varies more than with a
+picture for each question, by a factor called the design effect (Kish 1965).
 """
 
 from collections import Counter
@@ -20,9 +20,9 @@ from arena.ratings.votes import Codes, Floats, code_sums
 DOUBTED_PICTURES = 0.5
 """Number of imagined pictures, beside the observed ones, whose questions are all answered alike."""
 LEAST_PARTIAL = 0.2
-"""Share of unknown scores from which an interval is that of the mean of all its questions, not of new questions."""
+"""From this share of unknown scores on, an interval is for the mean of these questions, not of new ones."""
 SMOOTHING_ANSWERS = 2
-"""Number of answers as good as the mean of all groups, added to each group for the spread of its answers."""
+"""Number of imagined answers, as good as the mean of all groups, that each group gets for the spread of its answers."""
 
 
 class Ends(NamedTuple):
@@ -61,7 +61,10 @@ class Sample:
 
 
 def share_ends(sample: Sample) -> Ends:
-    """Wilson's interval of a share of right answers, as of fewer questions where several are on one picture."""
+    """Wilson's interval of a share of right answers, where questions on one picture count as fewer.
+
+    The sample has a scored answer.
+    """
     return possible_ends(_wilson(sample), sample.least, sample.most)
 
 
@@ -82,8 +85,8 @@ def mean_ends(
 ) -> Ends | None:
     """Interval of the mean over runs of each run's mean; None without a score.
 
-    `scores` has the shape (questions, runs), with NaN for no score; `added` are the two scores that are added, which
-    nobody got; `scale` bounds the interval.
+    `scores` has the shape (questions, runs), with NaN for no score; `added` are the two imagined scores that are added;
+    `scale` bounds the interval.
     """
     has_score = ~np.isnan(scores)
     is_scored_run = has_score.any(axis=0)
@@ -111,8 +114,8 @@ def mean_ends(
 def mean_of_shares(groups: Sequence[Sample]) -> Ends:
     """Interval of the unweighted mean of the shares of right answers of several groups of questions.
 
-    A group's answers vary as if it had SMOOTHING_ANSWERS more, as good as the mean of all groups: one that is all right
-    has been lucky.
+    The spread of a group's answers is taken as if it had SMOOTHING_ANSWERS more, as good as the mean of all groups: a
+    group with only right answers has been lucky.
     """
     samples = [group for group in groups if len(group.scores)]
     ends = _wilson(samples[0]) if len(samples) == 1 else _mean_of_shares(samples)
@@ -147,8 +150,9 @@ def percent_ends(ends: Ends) -> Ends:
 def possible_ends(ends: Ends, least: float, most: float, scale: Ends = UNIT) -> Ends:
     """Interval of a mean with some unknown scores: with many, within the possible means.
 
-    `least` and `most` are the mean if all unknown scores were the scale's lowest, and if they were its highest. Few are
-    unknown where they can move the mean by less than LEAST_PARTIAL of the scale, and by less than chance does.
+    `least` and `most` are the mean if all unknown scores were the scale's lowest, and if they were its highest. Unknown
+    scores are few if they can move the mean by less than LEAST_PARTIAL of the scale, and by less than the interval's
+    width.
     """
     movable = most - least
     largest_few = LEAST_PARTIAL * (scale.high - scale.low) - 1e-9
@@ -158,11 +162,11 @@ def possible_ends(ends: Ends, least: float, most: float, scale: Ends = UNIT) -> 
 
 
 class _EffectiveNumber(NamedTuple):
-    """Number of questions, each on a picture of its own and of one weight, that tell as much as a weighted mean."""
+    """The number of questions, each on its own picture, whose plain mean is as exact as a weighted mean."""
 
     questions: float
     beside_added: float
-    """Number when scores are added: geometric mean of the effective questions and pictures.
+    """The number to weigh against added scores: the geometric mean of `questions` and the effective pictures.
 
     An added score counts as more than one of the questions on a picture, and as less than all of them.
     """
@@ -199,10 +203,10 @@ def _effective_number(
 def _design_effect(weights: Floats, residuals: Floats, codes: Codes) -> float:
     """Factor, at least 1, by which a weighted mean varies more because its questions share pictures.
 
-    Answers on a picture are alike by how much more the residuals of two of them agree than those of two answers on two
-    pictures. Few pictures show this inexactly, so the effect is enlarged by Student's quantile over the normal one
-    (degrees of freedom by Satterthwaite 1946). Where most residuals are those of few pictures, they show it even less
-    exactly: DOUBTED_PICTURES are added to these. A picture is never less than one question.
+    It follows from the correlation of answers on one picture: how much more the residuals of two of them agree than
+    those of answers on two pictures. Few pictures show this inexactly, so the effect is enlarged by Student's quantile
+    over the normal one (degrees of freedom by Satterthwaite 1946). It is even less exact where few pictures have most
+    of the residuals, so DOUBTED_PICTURES are added to these. A picture never counts as less than one question.
     """
     pictures = int(codes.max()) + 1
     picture_weights = code_sums(codes, weights, pictures)
@@ -210,14 +214,14 @@ def _design_effect(weights: Floats, residuals: Floats, codes: Codes) -> float:
     squares = code_sums(codes, (weights * residuals) ** 2, pictures)
     question_weight = weights @ weights
     picture_weight = picture_weights @ picture_weights
-    largest = float(picture_weight / question_weight)
+    largest = float(picture_weight / question_weight)  # if all answers on a picture were the same
     if largest < 1 + 1e-9:  # those that share a picture are unscored
         return 1.0
     is_one_picture = picture_weight > 1 - 1e-9
     are_scores_alike = squares.sum() < 1e-12 * question_weight
     if is_one_picture or are_scores_alike:
         return largest
-    # Mean products of the residuals of two answers, on one picture and on two; of an answer with itself it is greatest.
+    # Mean product of two answers' residuals, on one picture and on two. An answer's product with itself is the largest.
     within = (deviations @ deviations - squares.sum()) / (picture_weight - question_weight)
     between = (deviations.sum() ** 2 - deviations @ deviations) / (1 - picture_weight)
     spread = squares.sum() / question_weight - between

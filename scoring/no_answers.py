@@ -12,7 +12,7 @@ _MOST_LISTED = 10
 
 def no_answer(text: str, references: Iterable[str] = ()) -> str:
     """The reason why a prediction is no answer of a model; "" for an answer, and for a text like a reference's."""
-    return reason_for(answer_of(text), references)
+    return no_answer_reason(answer_of(text), references)
 
 
 def unscored_because(reason: str) -> str:
@@ -20,8 +20,8 @@ def unscored_because(reason: str) -> str:
     return f"not from the model: {reason}"
 
 
-def reason_for(answer: Answer, references: Iterable[str] = ()) -> str:
-    """The reason as in `no_answer`, for a prediction whose reasoning has been cut off."""
+def no_answer_reason(answer: Answer, references: Iterable[str] = ()) -> str:
+    """The reason as in `no_answer`, for a prediction that has been split into its reasoning and its answer."""
     reason = failure(answer)
     if reason is None:
         return ""
@@ -38,7 +38,7 @@ def _plain(text: str) -> str:
 def no_answer_sentences(reasons: Mapping[str, str], total: int, effect: str) -> tuple[str, ...]:
     """A sentence for each reason, with the first ids that have it, followed by the sentence `effect`.
 
-    `reasons` are by the question's id, "" for an answer.
+    `reasons` are by the question's id; "" for a prediction that is an answer.
     """
     ids_by_reason = grouped((reason, id) for id, reason in reasons.items() if reason)
     return tuple(_sentence(reason, ids, total, effect) for reason, ids in ids_by_reason.items())
@@ -62,7 +62,7 @@ UNSCORED = "Unscored, and not sent to the judge."
 """The treatment of such answers under the hardened and strict protocols."""
 AS_THEY_ARE = "This protocol counts such answers like any others, as its paper did."
 """Their treatment under a paper's protocol."""
-BEFORE = (
+BEFORE_PROTOCOL = (
     "Such answers stay unscored and cost nothing. A paper's protocol counts them like any others."
 )
 """Their treatment, before a protocol is chosen."""

@@ -77,7 +77,7 @@ BENCHMARKS: dict[str, Benchmark[Any]] = _BENCHMARKS_IN_CODE | {
 }
 """Benchmarks in the order of the form; the last that recognises a file takes it."""
 SHIPPED = frozenset(BENCHMARKS)
-"""Their keys, before a server's people add their own."""
+"""Keys of the benchmarks that come with the program; a server's people may add others later."""
 OWN_BENCHMARK = spec_benchmark(
     OWN,
     spec_of(
@@ -88,7 +88,7 @@ OWN_BENCHMARK = spec_benchmark(
         }
     ),
 )
-"""Stand-in for a benchmark that its user brought and whose spec isn't at hand: its name is that of all of them."""
+"""Stand-in for every benchmark that a user brought, where its spec isn't at hand."""
 
 
 class HasBenchmark(Protocol):
@@ -99,7 +99,7 @@ class HasBenchmark(Protocol):
 
 
 def benchmark_of(scored: HasBenchmark) -> Benchmark[Any]:
-    """Benchmark of a report or a job. A report of a spec carries it, whatever has become of the file since."""
+    """Benchmark of a report or a job. A spec's report carries the spec, so later changes of the file don't matter."""
     if isinstance(scored, SpecReport):
         return spec_benchmark(scored.benchmark, spec_of_report(scored))
     if isinstance(scored, HiddenReport):
@@ -108,12 +108,12 @@ def benchmark_of(scored: HasBenchmark) -> Benchmark[Any]:
 
 
 def benchmark_named(key: str) -> Benchmark[Any]:
-    """Benchmark by its key; an unknown key is that of a spec that is not here, or no more."""
+    """Benchmark by its key; the stand-in for an unknown key, such as that of a deleted spec."""
     return BENCHMARKS.get(key, OWN_BENCHMARK)
 
 
 def offered_benchmarks() -> Mapping[str, Benchmark[Any]]:
-    """Benchmarks that a user can choose: hidden answers are scored as those of their own benchmark."""
+    """Benchmarks that a user can choose: all but `HIDDEN`, as hidden answers come in a file of their own benchmark."""
     return {key: benchmark for key, benchmark in BENCHMARKS.items() if benchmark.way != "hidden"}
 
 
@@ -128,9 +128,9 @@ def open_upload(
     questions: Mapping[Any, Any] | None = None,
     wanted: Callable[[], bool] = lambda: True,
 ) -> OpenedFile | None:
-    """Reads a file that holds its questions, as those of `benchmark`; without one, None if no benchmark takes it.
+    """Reads a file that holds its questions, for `benchmark` or the benchmark that recognises it; None if none does.
 
-    Digests stand for images. `questions` are the benchmark's own, for a file without any. Reading the file and
+    Images are read as digests. `questions` are the benchmark's own, for a file without any. Reading the file and
     its letters stops when it is no longer `wanted`. Raises RowsError and ChoicesError.
     """
     label = name or path.name
@@ -142,17 +142,18 @@ def open_upload(
     start = next(first_records, None)
     if start is None:
         raise NoAnswersError(_NO_ROWS, label)
-    # A table is known by its first row, so that it isn't opened again here.
+    # The first row of a table is enough, so only other files are opened again here.
     toolkit = toolkit_of_grades(chain([start], file_records()))
     result_problem = result_file_problem(start, label, toolkit)
     first_cells = plain_sample(start)
-    has_grades = bool(toolkit and edition_of_table(first_cells) and not has_options(first_cells))
-    if result_problem and (benchmark or not has_grades):
+    is_mm_vet = edition_of_table(first_cells) is not None and not has_options(first_cells)
+    # Only MM-Vet, which is none of the benchmarks here, reads the grades of a toolkit's judge.
+    is_graded_mm_vet = toolkit is not None and is_mm_vet
+    if result_problem and (benchmark or not is_graded_mm_vet):
         raise RowsError(result_problem, label)
     candidates = _candidates(start, label) if benchmark is None else [file_benchmark(benchmark)]
     records = chain([start], first_records)
-    read_files = {}
-    """Benchmarks that read a file in the same way share what was read."""
+    read_files = {}  # by way of reading: benchmarks that read a file in the same way share it
     for candidate in candidates:
         reading_way = candidate.reading_way
         if reading_way not in read_files:
@@ -167,7 +168,7 @@ def open_upload(
 
 
 def _candidates(first: Record, label: str) -> list[FileBenchmark[Any]]:
-    """Benchmarks that may take a file with this name and first row, the one to try first at the start."""
+    """Benchmarks that may take a file with this name and first row, in the order to try them."""
     return [
         candidate
         for candidate in reversed(BENCHMARKS.values())
@@ -210,11 +211,11 @@ def recognise(
 
 _ID_COLUMNS = ("index", "question_id", "id")
 _QUESTION_COLUMNS = (*_ID_COLUMNS, "question")
-"""Columns that say which question a row answers."""
+"""Columns that identify the question that a row answers."""
 
 
 def _count_bare_numbers(path: Path, limits: FileLimits, label: str) -> int:
-    """Number of answers in a file, if bare numbers are all their ids and no question stands beside them; else 0."""
+    """Number of answers in a file that has bare numbers as ids and no questions; 0 for any other file."""
     count = 0
     for record in read_records(path, limits, IMAGE_COLUMNS, label, allow_object=True):
         row = flat_record(record)
@@ -331,7 +332,7 @@ def flat_record(record: Record, names: ColumnNames = USUAL_NAMES) -> Record:
     values = record.values
     if len(values) == 1:
         (name,) = values
-        if name.isdecimal():
+        if name.isdecimal():  # an object of lmms-eval: {"17": "the answer"}
             values = {KEY: name, VALUE: values[name]}
     if KEY not in values:
         return plain_sample(record, names.answer)

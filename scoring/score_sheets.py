@@ -15,7 +15,7 @@ _OWN_KEYS = ("level", "name", "n")
 _CELL_ENDINGS = ("", "_low", "_high", "_unscored", "_least", "_most")
 """Endings of the keys of a score's cells; see `_score_cells`."""
 Label = Callable[[str], str]
-"""The words for a name of a file."""
+"""Function that puts a name from a file into words."""
 
 
 class ScoreTree(Protocol):
@@ -48,9 +48,9 @@ def line_sheet(
     has_words: bool = True,
     **fields: Any,
 ) -> Sheet:
-    """Sheet with a row for each line; `head` stands over their names, `measure` over their scores.
+    """Sheet with a row for each line; `head` is the heading of their names, `measure` that of their scores.
 
-    `has_words`: whether pages translate the names, which aren't those of models. `fields` are others of the sheet.
+    `has_words`: whether pages translate the names; False for names of models. `fields` are others of the sheet.
     """
     all_lines = [*lines]
     rows = [

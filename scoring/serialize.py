@@ -1,6 +1,6 @@
 """Report serialisation: frozen records to JSON text and back, lossless.
 
-A field of numbers is a `StrictInt` or alike where pydantic would take a text for one.
+Numeric fields of records are `StrictInt` or the like where pydantic would otherwise accept a text.
 """
 
 import json

@@ -15,18 +15,22 @@ T = TypeVar("T")
 
 
 def shown_groups(
-    groups: Sequence[T], size: Callable[[T], int], answers: Callable[[T], int] | None = None
+    groups: Sequence[T],
+    scored: Callable[[T], int],
+    answers: Callable[[T], int] | None = None,
 ) -> list[T]:
-    """Groups with `LEAST` scored answers. If groups are left out, they have at least as many together.
+    """Groups with `LEAST` answers or more, by the number that `scored` counts.
 
-    Else the total without the public groups would reveal the small ones; so the next larger ones are left out, too.
-    Groups without a scored answer are left out and reveal nothing; but where an answer may be unscored because it is
-    wrong, `answers` counts a group's unscored ones too, and a group that has only such is a small one.
+    The groups left out must have `LEAST` together, since the total minus the public groups reveals their sum. If they
+    have fewer, the next larger groups are left out too.
+
+    A group without a scored answer is left out and reveals nothing. But where an answer may be unscored because it is
+    wrong, give `answers`, which counts all answers of a group. Then a group with only unscored ones is a small group.
     """
-    count = answers or size
-    ordered = sorted((group for group in groups if count(group)), key=size)
-    left_out = sum(size(group) < LEAST for group in ordered)
-    while 0 < left_out < len(ordered) and sum(map(size, ordered[:left_out])) < LEAST:
+    count = answers or scored
+    ordered = sorted((group for group in groups if count(group)), key=scored)
+    left_out = sum(scored(group) < LEAST for group in ordered)
+    while 0 < left_out < len(ordered) and sum(map(scored, ordered[:left_out])) < LEAST:
         left_out += 1
     public_ids = [id(group) for group in ordered[left_out:]]
     return [group for group in groups if id(group) in public_ids]
@@ -35,11 +39,11 @@ def shown_groups(
 def reveals_few(groups: NDArray[np.int64]) -> bool:
     """Whether sums over groups together reveal the sum over fewer than `LEAST` answers.
 
-    `groups` is (groups, answers): how often each answer counts in a group. Two groups that differ in a few answers
-    reveal them, and so do several groups that make up another but for a few that are in the same groups, or that are of
-    two such kinds.
+    `groups` has the shape (groups, answers): how often each answer counts in a group. Few answers are revealed by a
+    small group, by two groups that differ in them, and by several groups if they remain when the sums are added and
+    subtracted. These may be answers of one kind, which are in the same groups, or of two kinds.
     """
-    # A kind of answers is in the same groups.
+    # Answers of a kind are in the same groups, equally often.
     kinds, sizes = np.unique(groups.astype(np.int16), axis=1, return_counts=True)
     is_in = (kinds != 0).astype(float)
     common = (is_in * sizes) @ is_in.T
@@ -48,7 +52,7 @@ def reveals_few(groups: NDArray[np.int64]) -> bool:
     counts = np.concatenate([group_sizes, differing.ravel()])
     if bool(((counts > 0) & (counts < LEAST)).any()):
         return True
-    # The sum over a kind is revealed if it is a sum of multiples of the groups' sums: its projection on them is whole.
+    # The sum over a kind is revealed if it is a sum of multiples of the groups' sums: its projection has length 1.
     sums = kinds.astype(float)
     values, vectors = np.linalg.eigh(sums @ sums.T)
     is_free = values > _LEAST_VALUE * values.max(initial=0.0)
@@ -58,13 +62,13 @@ def reveals_few(groups: NDArray[np.int64]) -> bool:
 
 
 def _reveal_two_kinds(spanned: NDArray[np.float64], sizes: NDArray[np.int64]) -> bool:
-    """Whether sums over groups reveal one over two kinds of answers that are few together, in any multiples.
+    """Whether the groups' sums reveal a weighted sum of two kinds that have fewer than `LEAST` answers together.
 
-    Then the larger eigenvalue of the projection's part for these two is 1. `spanned` has the projection's vectors by
-    kind.
+    They do if the larger eigenvalue of the projection's 2 x 2 part for these kinds is 1. `spanned` has the shape
+    (dimensions, kinds): the column of a kind is its projection on the groups' sums.
     """
     known = (spanned**2).sum(axis=0)
-    # The eigenvalue is at most the sum of what is known of both, so that of one of them a half is known.
+    # The larger eigenvalue is at most `known` of both kinds together, so one of them has at least a half.
     first = np.flatnonzero((known > 0.5 - _ROUNDING) & (sizes < LEAST))
     shared = spanned[:, first].T @ spanned
     mean = (known[first, None] + known) / 2

@@ -42,7 +42,7 @@ def test_our_side_of_the_ratings_runs_each_of_its_tasks(tmp_path):
     ratings.write_votes(tmp_path / "votes.npz", models=6, votes=400, seed=1)
     side = ratings.Side("ours", Path(sys.executable), tmp_path / "votes.npz")
     try:
-        assert {bar.ours for bar in ratings.BARS} == set(side.tasks)
+        assert {comparison.ours for comparison in ratings.COMPARISONS} == set(side.tasks)
         for task in side.tasks:
             rated = side.run(task).ratings
             assert rated is None or len(rated) == 6, task

@@ -65,7 +65,7 @@ class ComparableFacts(NamedTuple):
     benchmark: str
     protocol: str
     headline: str
-    """The name of the score that stands for the report."""
+    """The name of the report's main score."""
 
 
 class ScoredAnswer(NamedTuple):

@@ -35,7 +35,7 @@ from scoring.benchmarks.submission import ServerSubmission, these_questions
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.reader import Problem, ReadFile
-from scoring.no_answers import BEFORE, no_answer_sentences
+from scoring.no_answers import BEFORE_PROTOCOL, no_answer_sentences
 from scoring.report import DATA, NO_SCORE, AnyReport, QuestionStamp, ScoreLine
 from scoring.score_sheets import TreeTable, line_sheet
 from scoring.small_groups import LEAST
@@ -44,10 +44,12 @@ from scoring.specs.problems import either
 from scoring.specs.schema import QuestionFile
 
 Workflow = Literal["questions first", "judge first", "rules first", "compare", "sealed", "hidden"]
-"""questions first: answers are joined to chosen questions; a quote, then the report. judge first: the same for a file
-that holds its questions. rules first: a report at once, then a quote for what the rules left open. compare: a quote of
-matches with other models, then the report. sealed: the same with references that only the judge reads. hidden: figures
-alone, made of another benchmark's file whose right answers nobody may read."""
+"""questions first: answers are joined to chosen questions; a quote, then the report.
+judge first: the same for a file that holds its questions.
+rules first: a report at once, then a quote for what the rules left open.
+compare: a quote of matches with other models, then the report.
+sealed: as `compare`, with references that only the judge reads.
+hidden: a report of figures alone, for a file of another benchmark if its right answers are secret."""
 TruthPlace = Literal["there", "hidden", "absent"]
 """Where a question file's right answers are: in the file; in it but secret; with its authors alone."""
 Part = Literal["questions", "missing", "runs", "stored", "opponents", "reference", "context"]
@@ -191,7 +193,7 @@ class Benchmark(Listing, ABC, Generic[R]):
 
     @abstractmethod
     def ungraded_note(self, report: R) -> str:
-        """A sentence that nothing was graded or, beginning with `NO_SCORE`, why the grades make no score; else ""."""
+        """A sentence if nothing was graded or, beginning with `NO_SCORE`, if the grades make no score; else ""."""
 
     @abstractmethod
     def files(self, report: R) -> Mapping[str, bytes]:
@@ -252,7 +254,7 @@ class Benchmark(Listing, ABC, Generic[R]):
         return self.name
 
     def headline(self, report: R) -> ScoreLine | None:
-        """The score that stands for the report; its name says how it is counted."""
+        """The report's main score; its name says how it is counted."""
         return next(iter(self.scores(report)), None)
 
     def groups(self, report: R) -> Sequence[ScoreLine]:
@@ -399,7 +401,7 @@ class FileBenchmark(Benchmark[R]):
         raise ChoicesError(f"Files of {self.name} include their questions. Leave out --questions.")
 
     def with_truths(self, file: ReadFile[Any], questions: Mapping[Any, Any]) -> ReadFile[Any]:
-        """The file with the right answers of `questions`, which it was read without; its new problems name no row."""
+        """The file, which was read without right answers, with those of `questions`; its new problems name no row."""
         raise ChoicesError(f"Files of {self.name} include their questions. Leave out --questions.")
 
     def count_unanswered(self, report: R) -> int:
@@ -416,11 +418,11 @@ class FileBenchmark(Benchmark[R]):
         return ()
 
     def final_report(self, report: R) -> R:
-        """The report if no judge will complete it. Which answers have no score must not reveal right answers."""
+        """The report if no judge will complete it. Whether an answer has a score must not reveal the right one."""
         return report
 
     def final_note(self, report: R) -> str:
-        """A sentence on how `final_report` scores an answer that is unlike the right one; "" if it scores none so."""
+        """A sentence for readers of `final_report` if it counts answers unlike the right one as wrong; else ""."""
         return ""
 
     def submission(self, report: R) -> ServerSubmission | None:
@@ -493,14 +495,10 @@ class OpenedFile:
     def lines(self) -> tuple[str, ...]:
         """Summary of the file before a protocol is chosen."""
         reasons = self.benchmark.no_answers(self.file)
-        failures = no_answer_sentences(reasons, len(self.file.rows), BEFORE)
+        failures = no_answer_sentences(reasons, len(self.file.rows), BEFORE_PROTOCOL)
         questions = (f"questions: {self.stamp.words}",) if self.stamp else ()
-        return (
-            *self.benchmark.lines(self.file),
-            *questions,
-            *self._secret_answer_notes(),
-            *failures,
-        )
+        file_lines = self.benchmark.lines(self.file)
+        return (*file_lines, *questions, *self._secret_answer_notes(), *failures)
 
     def _secret_answer_notes(self) -> Iterator[str]:
         """Yields sentences on secret right answers: what the report shows of them."""
@@ -510,8 +508,8 @@ class OpenedFile:
                 f"The report shows scores of {LEAST} answers or more, and nothing of a single answer"
             )
         if absent := self.splits_with_truths("absent"):
-            whose = these_questions(absent)
-            yield f"The right answers of {whose} are with their authors. The report has the file to submit"
+            questions = these_questions(absent)
+            yield f"The right answers of {questions} are with their authors. The report has the file to submit"
 
     def report(self, protocol: str, title: str = "") -> Any:
         """The report by rules only. Raises ChoicesError with all problems that prevent it."""

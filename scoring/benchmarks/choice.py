@@ -129,7 +129,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
 
     @abstractmethod
     def tabulate(self, report: ChoiceReport) -> ChoiceTables[Any]:
-        """The tables of a report. Without a question file, `missing` holds the edition's questions that it lacks."""
+        """The tables of a report. Without a question file, missing questions are those of the published edition."""
 
     @abstractmethod
     def mcnemar_tables(
@@ -519,7 +519,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         return caveats
 
     def is_scored_by_authors(self, questions: Sequence[ChoiceQuestion]) -> bool:
-        """Whether these are a published benchmark's questions: its authors score answers if right ones are private."""
+        """Whether these are a published benchmark's questions. Its authors score splits with private right answers."""
         return True
 
     def scored_answers(self, report: ChoiceReport) -> Sequence[ScoredAnswer]:
@@ -531,7 +531,10 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         ]
 
     def scored_answer(self, base: Decided, answered: Decided, right: bool | None) -> ScoredAnswer:
-        """A question as in its row `base`, with the answer to the pass `answered`; `right`: whether the question is."""
+        """A question as in its row `base`, with the answer to the pass `answered`.
+
+        `right`: whether the question counts as right; None if it is unscored.
+        """
         return scored_answer(base, answered, right, self.tested_abilities(base.question))
 
     def tested_abilities(self, question: ChoiceQuestion) -> tuple[str, ...]:

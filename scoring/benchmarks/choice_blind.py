@@ -38,8 +38,10 @@ def file_with_truths(file: ReadFile[Answered], questions: Questions) -> ReadFile
         rows = tuple(row for row in rows if row.question.index < PASS)
         text = "not every question has all its passes, so the file is scored as vanilla"
         problems = (Problem(row=0, index=None, text=text, blocks="circular"),)
-    sighted = tuple(replace(row, question=_with_truth(row.question, questions)) for row in rows)
-    return replace(file, rows=sighted, problems=problems)
+    rows_with_truths = tuple(
+        replace(row, question=_with_truth(row.question, questions)) for row in rows
+    )
+    return replace(file, rows=rows_with_truths, problems=problems)
 
 
 def _with_truth(question: ChoiceQuestion, questions: Questions) -> ChoiceQuestion:

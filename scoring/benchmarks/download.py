@@ -18,7 +18,7 @@ _TIMEOUT = 30
 class DownloadError(ValueError):
     """A download failed, or is not what was published; the message says what to do.
 
-    It names the address outside of `address_in_errors`.
+    Inside `address_in_errors` it doesn't name the address yet.
     """
 
 

@@ -308,7 +308,7 @@ def _shown_node(node: ScoreTree, open_splits: frozenset[str] = frozenset()) -> H
     hidden_groups = [child for child in node.children if child.line.name not in open_splits]
     safe_groups = shown_groups(
         hidden_groups,
-        size=lambda child: _scored_count(child.line),
+        scored=lambda child: _scored_count(child.line),
         answers=lambda child: child.line.n,
     )
     shown = [*open_groups, *safe_groups]
@@ -322,7 +322,7 @@ def _group_count(table: TreeTable | HiddenTable) -> int:
     def below(node: ScoreTree) -> int:
         return sum(1 + below(child) for child in node.children if child.line.n)
 
-    # The figures of a table have the same groups, so that none is counted twice.
+    # The figures of a table have the same groups, so the count is that of one figure, not the sum.
     return max((below(tree) for tree in table.trees.values()), default=0)
 
 
@@ -367,7 +367,7 @@ def _limits(
 def _public_board(
     benchmark: FileBenchmark[Any], report: Any, figures: Sequence[ScoreLine]
 ) -> PublishedBoard | None:
-    """A published table with the report's headline in its first column; None if there is no table or headline."""
+    """A published table with the report's headline in its first column; None without a table or a shown headline."""
     head = benchmark.headline(report)
     if not figures or head is None or head.mean != figures[0].mean:
         return None
@@ -428,7 +428,7 @@ class HiddenAnswers(Benchmark[HiddenReport]):
         return [figures, *tables]
 
     def compare(self, report: HiddenReport, other: HiddenReport) -> Sequence[Sheet]:
-        """Both headlines with their intervals; none where one has no score."""
+        """Both headlines with their intervals; no table if a report has no score."""
         own_head = self.headline(report)
         other_head = self.headline(other)
         if own_head is None or other_head is None:

@@ -26,7 +26,7 @@ from arena.io.tables import (
 )
 from arena.types import folded, grouped
 from scoring.benchmarks.result_files import result_file_problem
-from scoring.no_answers import BEFORE, no_answer, no_answer_sentences
+from scoring.no_answers import BEFORE_PROTOCOL, no_answer, no_answer_sentences
 from scoring.report import NO_ANSWERS, Filled, NoAnswersError, QuestionSet, repeats
 
 Layout = Literal[
@@ -257,7 +257,9 @@ def _other_benchmark(title: str, name: str) -> str:
     return f"They are {title}'s: score the file with --benchmark {name}."
 
 
-def notices(upload: Upload, questions: QuestionSet, effect: str = BEFORE) -> tuple[str, ...]:
+def notices(
+    upload: Upload, questions: QuestionSet, effect: str = BEFORE_PROTOCOL
+) -> tuple[str, ...]:
     """Returns notices about a file; `effect` is the sentence on what becomes of predictions that are no answer."""
     truths = {question.id: question.truth for question in questions.questions}
     texts = {question.id: question.text for question in questions.questions}

@@ -18,7 +18,7 @@ from arena.types import Secret, folded, item_key
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.secret_days import SecretDays
 from scoring.jobs.store import JobError
-from scoring.no_answers import BEFORE, no_answer, no_answer_sentences
+from scoring.no_answers import BEFORE_PROTOCOL, no_answer, no_answer_sentences
 from scoring.report import JudgeStamp, Protocol
 from scoring.small_groups import LEAST
 from scoring.visit_bench.matches import REFERENCES
@@ -102,7 +102,7 @@ class SealedSets:
             "Only the judge sees the sealed reference that each answer is compared with. The report shows scores of "
             f"{LEAST} items or more.",
             self._days.allowance(owner),
-            *no_answer_sentences(_no_answer_reasons(joined), len(joined.answers), BEFORE),
+            *no_answer_sentences(_no_answer_reasons(joined), len(joined.answers), BEFORE_PROTOCOL),
         ]
         if joined.left_out:
             lines.append(f"Answers to other items, left out: {joined.left_out:,}")

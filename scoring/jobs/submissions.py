@@ -19,7 +19,7 @@ from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.sealed_sets import SealedSets
 from scoring.jobs.store import Job
 from scoring.judges.spec import ShownImage
-from scoring.no_answers import BEFORE, no_answer, no_answer_sentences
+from scoring.no_answers import BEFORE_PROTOCOL, no_answer, no_answer_sentences
 from scoring.report import NO_ANSWERS, AnyReport, JudgeStamp, Protocol, repeats
 from scoring.visit_bench.matches import (
     ANOTHER,
@@ -533,7 +533,7 @@ def _draft_lines(contender: _Contender, missing: int, report: MatchReport) -> li
     ]
     if contender.stored:
         return lines
-    lines += no_answer_sentences(reasons, len(contender.answers), BEFORE)
+    lines += no_answer_sentences(reasons, len(contender.answers), BEFORE_PROTOCOL)
     literal = [text for text in contender.answers.values() if text.strip() in NO_ANSWERS]
     if literal:
         lines.append(

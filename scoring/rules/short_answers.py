@@ -7,7 +7,7 @@ from typing import NamedTuple
 from arena.reasoning import answer_of, wrapped_answers
 from arena.types import folded
 from scoring.multiple_choice.json_answers import answers_in_objects, starts_with_object
-from scoring.no_answers import EMPTY, reason_for
+from scoring.no_answers import EMPTY, no_answer_reason
 
 _TWO_ANSWERS = "two answers"
 _STYLE = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|texttt)\s?\{([^{}]*)\}")
@@ -104,7 +104,7 @@ def short_answer(prediction: str, references: Iterable[str]) -> ShortAnswer:
     """
     answer = answer_of(prediction)
     references = [*references]
-    problem = reason_for(answer, references)
+    problem = no_answer_reason(answer, references)
     whole = answer.text.strip()
     if _folded(whole) in map(_folded, references):
         return ShortAnswer(whole, problem)

@@ -9,14 +9,14 @@ from arena.fraud.review import review
 from perf.fraud import (
     CROWD_MODELS,
     FIRST_RIGGER,
-    MOST_HONEST,
+    MOST_HONEST_OUT,
     WEAKEST,
-    colluding,
-    crowded,
-    drawn,
-    reviewed,
-    together,
-    with_class,
+    draw_honest,
+    draw_with_accounts,
+    draw_with_class,
+    draw_with_crowd,
+    joined,
+    review_arena,
 )
 
 FEW = (1,)
@@ -27,8 +27,8 @@ MANY = pytest.param(25, marks=pytest.mark.soak)
 @pytest.mark.parametrize("taste", [0.3, 1.0])
 def test_a_crowd_spread_over_networks_and_days_moves_its_model_by_at_most_one_rank(taste, runs):
     for run in range(runs):
-        whole, cohorts = crowded(np.random.default_rng(run), taste, days=10, networks=100)
-        outcome = reviewed(whole, cohorts)
+        whole, cohorts = draw_with_crowd(np.random.default_rng(run), taste, days=10, networks=100)
+        outcome = review_arena(whole, cohorts)
         assert outcome.moved <= 1 and outcome.caught > 0.25
         assert outcome.honest <= 2 / 500 and outcome.touched < 0.1
 
@@ -38,14 +38,14 @@ def test_a_crowd_spread_over_networks_and_days_moves_its_model_by_at_most_one_ra
 @pytest.mark.parametrize("taste", [0.3, 1.0])
 def test_colluding_accounts_are_found_however_many_they_are(taste, honest, riggers, each, runs):
     for run in range(runs):
-        whole = colluding(np.random.default_rng(run), taste, honest, riggers, each)
-        outcome = reviewed(whole, ())
+        whole = draw_with_accounts(np.random.default_rng(run), taste, honest, riggers, each)
+        outcome = review_arena(whole, ())
         assert outcome.moved <= 1 and outcome.caught > 0.5
 
 
 def test_accounts_that_vote_much_are_found_among_many():
-    whole = colluding(np.random.default_rng(0), 0.35, honest=75, riggers=7, each=300)
-    outcome = reviewed(whole, ())
+    whole = draw_with_accounts(np.random.default_rng(0), 0.35, honest=75, riggers=7, each=300)
+    outcome = review_arena(whole, ())
     assert outcome.moved <= 1 and outcome.caught == 1
 
 
@@ -54,18 +54,18 @@ def test_accounts_that_vote_much_are_found_among_many():
 def test_wide_tastes_are_no_crowd(taste, runs):
     found = 0
     for run in range(runs):
-        honest = drawn(np.random.default_rng(run), 5000, 0, 10, taste, CROWD_MODELS)
+        honest = draw_honest(np.random.default_rng(run), 5000, 0, 10, taste, CROWD_MODELS)
         found += len(crowds(honest, CROWD_MODELS))
     assert found <= runs * 0.05
 
 
 @pytest.mark.parametrize(
-    ("runs", "most"), [(2, 0.0), pytest.param(25, MOST_HONEST, marks=pytest.mark.soak)]
+    ("runs", "most"), [(2, 0.0), pytest.param(25, MOST_HONEST_OUT, marks=pytest.mark.soak)]
 )
 @pytest.mark.parametrize(("voters", "each"), [(500, 10), (130, 50)])
 def test_guests_of_a_network_may_share_a_taste(voters, each, runs, most):
-    arenas = [with_class(np.random.default_rng(run), 0.3, voters, each) for run in range(runs)]
-    outcomes = [reviewed(*arena) for arena in arenas]
+    arenas = [draw_with_class(np.random.default_rng(run), 0.3, voters, each) for run in range(runs)]
+    outcomes = [review_arena(*arena) for arena in arenas]
     assert np.mean([outcome.honest for outcome in outcomes]) <= most
     assert all(outcome.touched == 0 for outcome in outcomes)
 
@@ -73,8 +73,8 @@ def test_guests_of_a_network_may_share_a_taste(voters, each, runs, most):
 def one_network(voters: int) -> tuple[VoterChoices, list[np.ndarray]]:
     """Return an arena with a class of so strong a taste that only its network tells it from a crowd."""
     rng = np.random.default_rng(0)
-    honest = drawn(rng, 4000, 0, 10, 0.3, CROWD_MODELS)
-    others = drawn(rng, 10 * voters, FIRST_RIGGER, 10, models=CROWD_MODELS)
+    honest = draw_honest(rng, 4000, 0, 10, 0.3, CROWD_MODELS)
+    others = draw_honest(rng, 10 * voters, FIRST_RIGGER, 10, models=CROWD_MODELS)
     chose_a = (others.a == WEAKEST) | (others.b != WEAKEST) & others.chose_a
     parts = (honest, others._replace(chose_a=chose_a))
     whole = VoterChoices(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
@@ -100,7 +100,7 @@ def test_voters_of_two_crowds_are_flagged_for_both():
     """They choose the weakest model on each of two boards, whose models have codes of their own."""
     here, _ = one_network(60)
     there = here._replace(a=here.a + CROWD_MODELS, b=here.b + CROWD_MODELS)
-    whole = together(here, there)
+    whole = joined(here, there)
     found = crowds(whole, 2 * CROWD_MODELS)
     assert {crowd.model for crowd in found} == {WEAKEST, WEAKEST + CROWD_MODELS}
     flags = review(whole, 2 * CROWD_MODELS, ())

@@ -19,20 +19,20 @@ from arena.fraud.detectors import (
 )
 from arena.ratings.bradley_terry import bradley_terry
 from perf.fraud import (
-    EACH,
     FIRST_RIGGER,
-    HONEST,
+    HONEST_VOTES,
+    LIFTED,
     MODELS,
-    MOST_HONEST,
-    RIGGED,
+    MOST_HONEST_OUT,
+    RIGGED_VOTES,
     RIGS,
     STRENGTHS,
-    TARGET,
-    drawn,
-    flagged,
+    VOTES_EACH,
+    draw_honest,
+    draw_rigged,
+    flagged_voters,
+    joined,
     places,
-    rigged,
-    together,
 )
 
 
@@ -43,16 +43,16 @@ def test_two_percent_of_riggers_move_no_model_by_more_than_one_rank(rig, arenas)
     honest_out = caught = 0
     for seed in range(arenas):
         rng = np.random.default_rng(seed)
-        honest = drawn(rng, HONEST, first=0)
-        whole = together(honest, rigged(rng, rig))
-        out = flagged(whole)
+        honest = draw_honest(rng, HONEST_VOTES, first=0)
+        whole = joined(honest, draw_rigged(rng, rig))
+        out = flagged_voters(whole)
         assert np.abs(places(whole.take(~np.isin(whole.voter, out))) - places(honest)).max() <= 1, (
             f"seed {seed}"
         )
         honest_out += int((out < FIRST_RIGGER).sum())
         caught += int((out >= FIRST_RIGGER).sum())
-    assert honest_out <= MOST_HONEST * arenas * HONEST / EACH
-    riggers = arenas * RIGGED // EACH
+    assert honest_out <= MOST_HONEST_OUT * arenas * HONEST_VOTES / VOTES_EACH
+    riggers = arenas * RIGGED_VOTES // VOTES_EACH
     # Half of the votes for one target are honest: 50 are too few to tell.
     assert caught >= {"always left": riggers, "omnipresent": 0.9 * riggers, "one target": 0}[rig]
 
@@ -60,10 +60,10 @@ def test_two_percent_of_riggers_move_no_model_by_more_than_one_rank(rig, arenas)
 @pytest.mark.parametrize(
     ("each", "taste", "arenas"),
     [
-        (4 * EACH, 1.0, 2),
+        (4 * VOTES_EACH, 1.0, 2),
         *(
             pytest.param(each, taste, 6, marks=pytest.mark.soak)
-            for each in (EACH, 4 * EACH)
+            for each in (VOTES_EACH, 4 * VOTES_EACH)
             for taste in (0.5, 0.7, 1.0)
         ),
     ],
@@ -71,16 +71,18 @@ def test_two_percent_of_riggers_move_no_model_by_more_than_one_rank(rig, arenas)
 def test_a_taste_is_no_rigging(each, taste, arenas):
     """Without tastes in the null hypothesis 0.5% to 50% of these honest voters are flagged."""
     out = [
-        flagged(drawn(np.random.default_rng(seed), 10_000, 0, each, taste))
+        flagged_voters(draw_honest(np.random.default_rng(seed), 10_000, 0, each, taste))
         for seed in range(arenas)
     ]
-    assert sum(map(len, out)) <= MOST_HONEST * arenas * 10_000 / each
+    assert sum(map(len, out)) <= MOST_HONEST_OUT * arenas * 10_000 / each
 
 
 def test_one_side_is_rigging_whatever_the_tastes_of_others():
     rng = np.random.default_rng(5)
-    whole = together(drawn(rng, HONEST, 0, taste=1.0), rigged(rng, "always left"))
-    assert set(range(FIRST_RIGGER, FIRST_RIGGER + RIGGED // EACH)) <= set(flagged(whole).tolist())
+    whole = joined(draw_honest(rng, HONEST_VOTES, 0, taste=1.0), draw_rigged(rng, "always left"))
+    assert set(range(FIRST_RIGGER, FIRST_RIGGER + RIGGED_VOTES // VOTES_EACH)) <= set(
+        flagged_voters(whole).tolist()
+    )
 
 
 def test_a_choice_against_all_odds_is_weighed():
@@ -89,7 +91,7 @@ def test_a_choice_against_all_odds_is_weighed():
     a, b = np.repeat(one, 40), np.repeat(other, 40)
     sure = VoterChoices(a, b, np.ones(len(a), bool), np.arange(len(a)) // 10)
     odd = VoterChoices(np.full(30, 19), np.zeros(30, int), np.ones(30, bool), np.full(30, 10**6))
-    worst = evidence(together(sure, odd), 20)[0]
+    worst = evidence(joined(sure, odd), 20)[0]
     assert worst.voter == 10**6 and ENOUGH < worst.strength < 400, (
         "30 votes of log odds 30 are 391 powers of ten"
     )
@@ -104,8 +106,8 @@ def test_nobody_is_odd_alone():
     """A lone voter on a laptop has tastes, and nobody to be measured by."""
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        assert not len(flagged(drawn(rng, 400, 0, 400, taste=1.0)))
-        assert not len(flagged(drawn(rng, 800, 0, 400, taste=0.7)))
+        assert not len(flagged_voters(draw_honest(rng, 400, 0, 400, taste=1.0)))
+        assert not len(flagged_voters(draw_honest(rng, 800, 0, 400, taste=0.7)))
 
 
 def test_few_votes_of_others_measure_nobody():
@@ -114,7 +116,7 @@ def test_few_votes_of_others_measure_nobody():
     for seed in range(40):
         coins, a, b = np.random.default_rng(seed), *equal_pairs(seed, 150)
         out += len(
-            flagged(
+            flagged_voters(
                 VoterChoices(a, b, coins.random(150) < 0.5, np.repeat([0, 1, 2], [100, 25, 25])), 12
             )
         )
@@ -138,7 +140,7 @@ def test_strengths_that_others_leave_open_are_learnt():
 
 
 def test_a_busy_voters_taste_is_known_at_last(monkeypatch):
-    choices = drawn(np.random.default_rng(3), 600, 0, 600, taste=1.0)
+    choices = draw_honest(np.random.default_rng(3), 600, 0, 600, taste=1.0)
     odds = STRENGTHS[choices.a] - STRENGTHS[choices.b]
     learning = odds_with_taste(choices, odds, 1.0)
     monkeypatch.setattr(detectors, "_LEARNT_CHOICES", 400)
@@ -150,11 +152,13 @@ def test_a_busy_voters_taste_is_known_at_last(monkeypatch):
 def test_tastes_are_measured_by_how_well_they_foretell():
     for taste in (0.0, 0.5, 1.0):
         told = [
-            taste_of_voters(drawn(np.random.default_rng(seed), HONEST, 0, taste=taste), STRENGTHS)
+            taste_of_voters(
+                draw_honest(np.random.default_rng(seed), HONEST_VOTES, 0, taste=taste), STRENGTHS
+            )
             for seed in range(2)
         ]
         assert np.mean(told) == pytest.approx(taste, abs=0.25)
-    nobody = drawn(np.random.default_rng(0), EACH, 0).take(np.zeros(0, int))
+    nobody = draw_honest(np.random.default_rng(0), VOTES_EACH, 0).take(np.zeros(0, int))
     assert taste_of_voters(nobody, STRENGTHS) >= 1, "who knows nothing takes no taste for rigging"
 
 
@@ -172,9 +176,9 @@ def test_what_a_voter_liked_he_will_like():
 
 def test_what_a_rigger_does_is_named():
     rng = np.random.default_rng(1)
-    honest = drawn(rng, HONEST, first=0)
-    most = 20 * RIGGED
-    a, b, _, _ = drawn(rng, most, first=0)
+    honest = draw_honest(rng, HONEST_VOTES, first=0)
+    most = 20 * RIGGED_VOTES
+    a, b, _, _ = draw_honest(rng, most, first=0)
     beats = STRENGTHS[a] > STRENGTHS[b]
     chosen = {
         Suspicion.LEFT: np.ones(most, bool),
@@ -182,28 +186,31 @@ def test_what_a_rigger_does_is_named():
         Suspicion.CONTRARIAN: rng.random(most)
         > 1 / (1 + np.exp(2 * (STRENGTHS[b] - STRENGTHS[a]))),
         Suspicion.FOR: np.where(
-            a == TARGET, True, np.where(b == TARGET, False, beats ^ (rng.random(most) < 0.4))
+            a == LIFTED,
+            True,
+            np.where(b == LIFTED, False, beats ^ (rng.random(most) < 0.4)),
         ),
         Suspicion.AGAINST: np.where(
-            a == TARGET, False, np.where(b == TARGET, True, beats ^ (rng.random(most) < 0.4))
+            a == LIFTED,
+            False,
+            np.where(b == LIFTED, True, beats ^ (rng.random(most) < 0.4)),
         ),
     }
     for suspicion, chose_a in chosen.items():
-        worst = evidence(
-            together(honest, VoterChoices(a, b, chose_a, np.full(most, 7000))), MODELS
-        )[0]
+        whole = joined(honest, VoterChoices(a, b, chose_a, np.full(most, 7000)))
+        worst = evidence(whole, MODELS)[0]
         assert (worst.voter, worst.reason) == (7000, suspicion)
-        assert worst.model == (TARGET if suspicion in (Suspicion.FOR, Suspicion.AGAINST) else None)
+        assert worst.model == (LIFTED if suspicion in (Suspicion.FOR, Suspicion.AGAINST) else None)
 
 
 def test_a_voter_is_measured_by_the_votes_of_others():
     """One who makes up most of the votes would otherwise be their own yardstick."""
     rng = np.random.default_rng(2)
-    busy = drawn(rng, 4000, first=0)._replace(voter=np.zeros(4000, int))
+    busy = draw_honest(rng, 4000, first=0)._replace(voter=np.zeros(4000, int))
     busy = busy._replace(
         chose_a=np.where(busy.a == 0, True, np.where(busy.b == 0, False, busy.chose_a))
     )
-    worst = evidence(together(busy, drawn(rng, 2000, first=1)), MODELS)[0]
+    worst = evidence(joined(busy, draw_honest(rng, 2000, first=1)), MODELS)[0]
     assert (worst.voter, worst.reason, worst.model) == (0, Suspicion.FOR, 0)
 
 
@@ -216,10 +223,10 @@ def test_the_step_leads_where_a_fit_without_the_voter_does(monkeypatch):
     rare = VoterChoices(
         np.full(12, MODELS), np.full(12, MODELS - 1), np.ones(12, bool), np.full(12, 998)
     )
-    busy = drawn(rng, 1500, first=0)._replace(
+    busy = draw_honest(rng, 1500, first=0)._replace(
         voter=np.full(1500, 999), chose_a=rng.random(1500) < 0.8
     )
-    whole = together(drawn(rng, 3000, first=0), rare, busy)
+    whole = joined(draw_honest(rng, 3000, first=0), rare, busy)
     found = {one.voter: one for one in evidence(whole, MODELS + 1)}
     for voter in np.unique(whole.voter).tolist():
         assert found[voter].strength == pytest.approx(

@@ -40,7 +40,7 @@ from arena.settings import CountSettings
 from arena.types import RIGHT, UNRELATED, Battle, Names
 from arena.web.leaderboard_view import HTML, board_html, paragraphs
 from arena.web.results_view import opening_html
-from perf.fraud import EACH, HONEST, MODELS, RIGS, drawn, places, rigged
+from perf.fraud import HONEST_VOTES, MODELS, RIGS, VOTES_EACH, draw_honest, draw_rigged, places
 from tests.support.battle_campaigns import worker_of
 from tests.support.live_visitor import picture
 from tests.support.planting import Planted, plant
@@ -137,9 +137,9 @@ def test_riggers_at_two_percent_move_no_model_by_more_than_one_rank_on_the_board
 ):
     """Through the store and the boards; honest voters are planted, riggers come over the store."""
     rng = np.random.default_rng(11)
-    honest, others = drawn(rng, HONEST, first=0), rigged(rng, RIGS[0])
+    honest, others = draw_honest(rng, HONEST_VOTES, first=0), draw_rigged(rng, RIGS[0])
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
-    Ingest(database).add_items("test", "folder", drafts(EACH, NAMES))
+    Ingest(database).add_items("test", "folder", drafts(VOTES_EACH, NAMES))
     won, lost = (
         np.where(honest.chose_a, honest.a, honest.b),
         np.where(honest.chose_a, honest.b, honest.a),
@@ -148,14 +148,14 @@ def test_riggers_at_two_percent_move_no_model_by_more_than_one_rank_on_the_board
     plant(
         database,
         [
-            Planted(1 + number % EACH, NAMES[winner], NAMES[loser], left, voter)
+            Planted(1 + number % VOTES_EACH, NAMES[winner], NAMES[loser], left, voter)
             for number, (winner, loser, left, voter) in enumerate(zip(*columns, strict=True))
         ],
     )
     voters = Voters(database)
     for number, (a, b, chose_a) in enumerate(zip(others.a, others.b, others.chose_a, strict=True)):
-        voter = voters.store.voter(f"rigger {number // EACH}")
-        voters.vote(voter, 1 + number % EACH, NAMES[a], NAMES[b], "a" if chose_a else "b")
+        voter = voters.store.voter(f"rigger {number // VOTES_EACH}")
+        voters.vote(voter, 1 + number % VOTES_EACH, NAMES[a], NAMES[b], "a" if chose_a else "b")
     leaderboard = Leaderboard(database, VoteTable(database))
     board = leaderboard.board(SINGLE, PATIENCE)
     found = {line.model: place for place, line in enumerate(board.standings)}
@@ -165,11 +165,11 @@ def test_riggers_at_two_percent_move_no_model_by_more_than_one_rank_on_the_board
     )
     out = {row.voter for row in rows(database) if row.left_out}
     riggers = {voters.store.voter(f"rigger {number}") for number in range(2)}
-    assert len(out - riggers) <= 0.01 * HONEST / EACH
+    assert len(out - riggers) <= 0.01 * HONEST_VOTES / VOTES_EACH
     assert riggers <= out
-    assert board.left_out[:2] == (len(out), EACH * len(out)) and board.votes == len(
+    assert board.left_out[:2] == (len(out), VOTES_EACH * len(out)) and board.votes == len(
         honest.a
-    ) + 100 - EACH * len(out)
+    ) + 100 - VOTES_EACH * len(out)
     assert leaderboard.board(WITH, PATIENCE).votes == len(honest.a) + 100
     leaderboard.close()
     database.close()

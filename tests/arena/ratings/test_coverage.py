@@ -71,7 +71,7 @@ def test_intervals_hold_for_new_items_and_voters(simulation):
     assert found.width <= 1.1 * target.most_width
 
 
-BY_TUPLE = [design for design in DESIGNS if design.quality > 0 and not design.star][:4]
+BY_TUPLE = [design for design in DESIGNS if design.quality > 0 and not design.is_star][:4]
 
 
 @pytest.mark.parametrize(
