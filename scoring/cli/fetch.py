@@ -12,7 +12,7 @@ from scoring.benchmarks.base import FileBenchmark
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_questions import fetch_mm_vet
 from scoring.cli.progress import DeclinedError
-from scoring.questions.fetch import fetch as load
+from scoring.questions.fetch import fetch as download
 from scoring.questions.fetch import offer
 from scoring.registry import BENCHMARKS
 from scoring.specs.problems import either
@@ -38,7 +38,7 @@ def fetch(
 ) -> Iterator[str]:
     """Download a benchmark's questions from its authors."""
     if name == MM_VET.key:
-        yield f"MM-Vet is in {_fetched_mm_vet(folder, file)}: set MM_VET_PATH to it."
+        yield f"MM-Vet is in {_download_mm_vet(folder, file)}: set MM_VET_PATH to it."
         return
     target = folder or Settings.from_env().questions
     if target is None:
@@ -53,14 +53,14 @@ def fetch(
     if not yes:
         _agree()
     for question_file in chosen:
-        path = load(benchmark.key, question_file, licence, target, pictures, time.sleep)
+        path = download(benchmark.key, question_file, licence, target, pictures, time.sleep)
         yield f"{path} is downloaded, and is the file that its authors published."
     if folder is not None:
         yield f"Set QUESTIONS_PATH to {folder} to score files that have answers alone."
 
 
-def _fetched_mm_vet(folder: Path | None, file: str | None) -> Path:
-    """The folder with MM-Vet's whole archive. Raises BadParameter, and as `fetch_mm_vet`."""
+def _download_mm_vet(folder: Path | None, file: str | None) -> Path:
+    """Downloads MM-Vet's archive, and returns its folder. Raises BadParameter, and as `fetch_mm_vet`."""
     if folder is None:
         raise BadParameter("MM-Vet needs a folder of its own. Name one.", param_hint="FOLDER")
     if file is not None:

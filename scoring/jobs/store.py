@@ -16,6 +16,7 @@ from typing import NamedTuple
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    Column,
     ColumnElement,
     Connection,
     Float,
@@ -34,7 +35,6 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy import Column as Field
 
 from arena.battles.quotas import Kind, NetworkDays
 from arena.cache import Cache
@@ -54,41 +54,42 @@ from scoring.serialize import ReportError, read_record, record_json
 JOB = Table(
     "job",
     METADATA,
-    Field("link", Text, primary_key=True),
-    Field("owner", Text, nullable=False, index=True),
+    Column("link", Text, primary_key=True),
+    Column("owner", Text, nullable=False, index=True),
     *(
-        Field(name, Text, nullable=False)
+        Column(name, Text, nullable=False)
         for name in ("draft", "benchmark", "benchmark_name", "protocol", "title", "file")
     ),
     # The judge; empty if rules alone decide.
-    *(Field(name, Text, nullable=False) for name in ("address", "model", "spec")),
-    Field("own_key", Boolean, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("address", "model", "spec")),
+    Column("own_key", Boolean, nullable=False),
     # The owner when it was made, under whom the replies of an own judge are kept; None for the operator's judge.
-    Field("asker", Text),
-    Field("quote", Text, nullable=False),
-    Field("ratio", Float, nullable=False),
+    Column("asker", Text),
+    Column("quote", Text, nullable=False),
+    # The real cost of its replies so far over their estimated cost.
+    Column("ratio", Float, nullable=False),
     # What its runs with an own key have cost, in millionths of a US dollar.
-    Field("spent", BigInteger, nullable=False),
-    Field("state", Text, nullable=False),
-    Field("problem", Text, nullable=False),
-    *(Field(name, Integer, nullable=False) for name in ("done", "total", "fresh")),
-    Field("created", Moment, nullable=False),
-    *(Field(name, Moment) for name in ("queued", "started", "finished")),
-    Field("holder", Text),
-    Field("until", Moment),
-    Field("report", Text),
-    Field("network", Text),
-    Field("published", Boolean, nullable=False),
-    Field("slug", Text, unique=True),
-    Field("withdrawn", Text),
-    Field("score", Text),
+    Column("spent", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("problem", Text, nullable=False),
+    *(Column(name, Integer, nullable=False) for name in ("done", "total", "fresh")),
+    Column("created", Moment, nullable=False),
+    *(Column(name, Moment) for name in ("queued", "started", "finished")),
+    Column("holder", Text),
+    Column("until", Moment),
+    Column("report", Text),
+    Column("network", Text),
+    Column("published", Boolean, nullable=False),
+    Column("slug", Text, unique=True),
+    Column("withdrawn", Text),
+    Column("score", Text),
     Index("job_queue", "state", "queued"),
 )
 FREE_REPORT = Table(
     "free_report",
     METADATA,
-    Field("link", ForeignKey("job.link", ondelete="CASCADE"), primary_key=True),
-    Field("digest", Text, nullable=False, index=True),
+    Column("link", ForeignKey("job.link", ondelete="CASCADE"), primary_key=True),
+    Column("digest", Text, nullable=False, index=True),
 )
 """Free reports; `digest` is the sha256 of the file, the title and all settings, but not of the time."""
 _FREE = and_(JOB.c.state == "done", JOB.c.queued.is_(None))
@@ -100,7 +101,7 @@ MOST_OF_OWNER = 20
 MOST_OF_NETWORK = 100
 """Most free reports of a network on a day, and most quotes."""
 _JOB_COLUMNS = [
-    field for field in JOB.c if field.name not in ("draft", "spec", "report", "network")
+    column for column in JOB.c if column.name not in ("draft", "spec", "report", "network")
 ]
 LEASE = timedelta(seconds=30)
 """The time that a server keeps its jobs without a sign of life, by the database's clock."""
@@ -346,7 +347,7 @@ class Jobs:
         except ReportError:
             return None
 
-    def _parsed(self, benchmark: str, link: str, column: Field[str]) -> AnyReport:
+    def _parsed(self, benchmark: str, link: str, column: Column[str]) -> AnyReport:
         """Returns a report or draft, from the cache if possible: neither changes as long as its job exists."""
 
         def parse() -> _ParsedReport:

@@ -151,7 +151,7 @@ class JobWorker:
             except DatabaseError as error:
                 log.warning("jobs wait for the database: %s", error)
             except Exception:
-                # Nobody else judges the jobs of this server.
+                # The loop goes on: nobody else judges the jobs of this server.
                 log.exception("jobs were not looked after")
             await asyncio.to_thread(self._wakeup.wait, TICK_SECONDS)
         try:
@@ -225,8 +225,8 @@ class JobWorker:
         if isinstance(error, JudgeUnreadable | JudgeUnknown | BudgetError):
             if self._is_blind(running.claim.draft):
                 problem = error.public_message
-            is_judges = not isinstance(error, BudgetError)
-            if is_judges and running.own is None:
+            is_judge_useless = not isinstance(error, BudgetError)
+            if is_judge_useless and running.own is None:
                 log.error("this site's judge is of no use, a job stopped: %s", problem)
         self._jobs.fail(self.name, running.claim.job.link, problem)
 
