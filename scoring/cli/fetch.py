@@ -12,7 +12,7 @@ from scoring.benchmarks.base import FileBenchmark
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_questions import fetch_mm_vet
 from scoring.cli.progress import DeclinedError
-from scoring.questions.fetch import fetch as download
+from scoring.questions.fetch import fetch as load
 from scoring.questions.fetch import offer
 from scoring.registry import BENCHMARKS
 from scoring.specs.problems import either
@@ -53,7 +53,7 @@ def fetch(
     if not yes:
         _agree()
     for question_file in chosen:
-        path = download(benchmark.key, question_file, licence, target, pictures, time.sleep)
+        path = load(benchmark.key, question_file, licence, target, pictures, time.sleep)
         yield f"{path} is downloaded, and is the file that its authors published."
     if folder is not None:
         yield f"Set QUESTIONS_PATH to {folder} to score files that have answers alone."

@@ -96,7 +96,7 @@ class Recognised:
     """The description of an uploaded file."""
 
     benchmark: str
-    """The key of its benchmark; of an edition of MM-Vet for free answers, whose questions are chosen on the page."""
+    """Its benchmark's key. For free answers it is an edition of MM-Vet, and the page offers a choice of questions."""
     title: str
     lines: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -276,7 +276,7 @@ class FileReader:
             description = _describe_file(joined.file, joined.match)
             if not joined.file.is_hidden:
                 return description
-            allowance = self.jobs.hidden.allowance(owner, joined.file.benchmark.name)
+            allowance = self.jobs.hidden_days.allowance(owner, joined.file.benchmark.name)
             return replace(description, lines=(*description.lines, allowance))
         if joined.match.unclear:
             return self._describe_unclear(upload, joined.match, key, wanted)
@@ -385,11 +385,9 @@ class FileReader:
             lines += draft.lines
         return Recognised("visit-bench", file.model, lines, rows=rows)
 
-    def own_check(
-        self, upload: StoredUpload, chosen: FileChoice, asked_judge: AskedJudge
-    ) -> OwnCheck:
+    def own_check(self, upload: StoredUpload, chosen: FileChoice, judge: AskedJudge) -> OwnCheck:
         """Checks a file by its owner's spec, with the prompt and price of the judge that would be asked."""
-        return own_check(self._open_file(upload, chosen), asked_judge.spec)
+        return own_check(self._open_file(upload, chosen), judge.spec)
 
     # Reports that need no judge.
     def has_grades(self, upload: StoredUpload) -> bool:
@@ -499,41 +497,39 @@ class FileReader:
         return replace(draft, judge=replace(draft.judge, model=spec.model, address=address))
 
     def price_drafts(
-        self, report_makers: Sequence[partial[AnyReport]], asked_judge: AskedJudge
+        self, report_makers: Sequence[partial[AnyReport]], judge: AskedJudge
     ) -> list[Quote | OptionsError]:
         """Returns the cost of judging each draft, or what its options lack. Raises JobServiceError."""
 
         def price(make_report: partial[AnyReport]) -> Quote | OptionsError:
             try:
-                report = make_report(asked_judge.spec, asked_judge.address)
-                return self._cost(report, asked_judge)
+                report = make_report(judge.spec, judge.address)
+                return self._cost(report, judge)
             except OptionsError as error:
                 return error
 
         return [price(make_report) for make_report in report_makers]
 
-    def draft_with_cost(
-        self, make_report: partial[AnyReport], asked_judge: AskedJudge
-    ) -> CostedDraft:
+    def draft_with_cost(self, make_report: partial[AnyReport], judge: AskedJudge) -> CostedDraft:
         """Makes a draft with the cost of judging it. Raises JobServiceError."""
-        report = make_report(asked_judge.spec, asked_judge.address)
-        return CostedDraft(written(report), self._cost(report, asked_judge))
+        report = make_report(judge.spec, judge.address)
+        return CostedDraft(written(report), self._cost(report, judge))
 
-    def _cost(self, report: AnyReport, asked_judge: AskedJudge) -> Quote:
+    def _cost(self, report: AnyReport, judge: AskedJudge) -> Quote:
         """Returns the cost of judging. Secret texts cost as if all were new and equally long, so no price reveals one.
 
         Raises JobServiceError where a user's own judge would be sent a secret.
         """
         is_blind = self.submissions.is_blind(report)
-        if is_blind and asked_judge.is_own:
+        if is_blind and judge.is_own:
             is_sealed = isinstance(report, SealedReport)
             raise JobServiceError(_SEALED_FROM_OWN if is_sealed else _BLIND_TO_OWN)
         opened = self.submissions.open_draft(report)
         if not is_blind:
-            return quote(opened, asked_judge.spec, asked_judge.owner, self.cache)
-        real_cost = quote(opened, asked_judge.spec, asked_judge.owner, cache=None)
+            return quote(opened, judge.spec, judge.owner, self.cache)
+        real_cost = quote(opened, judge.spec, judge.owner, cache=None)
         even_draft = self.submissions.draft_to_price(report)
-        shown_cost = quote(even_draft, asked_judge.spec, asked_judge.owner, cache=None)
+        shown_cost = quote(even_draft, judge.spec, judge.owner, cache=None)
         # the run still stops at its real cost, which nobody is shown
         return replace(shown_cost, most=real_cost.most)
 

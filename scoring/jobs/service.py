@@ -63,7 +63,7 @@ class OwnJudge:
 
     model: str
     address: Endpoint
-    try_out: bool
+    may_be_tried_out: bool
     """Whether it may be tried out if it is unknown."""
 
 
@@ -247,7 +247,9 @@ class JobService:
         make_report = partial(self.reader.draft_sealed, upload, protocol, title)
         return DraftRecipe(make_report, lambda: Source.from_upload(upload))
 
-    def extract(self, owner: str, token: str, chosen: FileChoice, protocol: str, title: str) -> Job:
+    def report_by_rules(
+        self, owner: str, token: str, chosen: FileChoice, protocol: str, title: str
+    ) -> Job:
         """Stores the report that rules alone make of a file, as a finished job."""
         upload = self._upload(owner, token)
         self.upload_store.check_disk()
@@ -372,7 +374,7 @@ class JobService:
         )
         return self.quote(owner, draft, judge, network)
 
-    def trial(self, owner: str, judge: OwnJudge) -> TrialState:
+    def trial_state(self, owner: str, judge: OwnJudge) -> TrialState:
         return self.worker.trials.state(owner, judge.address, judge.model)
 
     def exceeds_ceiling(self, cost: Quote) -> bool:
@@ -428,7 +430,7 @@ class JobService:
         if not own.address.key.reveal():
             raise JobServiceError("Your judge needs a key. Enter it above, then press again.")
         spec = known_spec(own.model, own.address, self.jobs)
-        if spec is None and not own.try_out:
+        if spec is None and not own.may_be_tried_out:
             raise JobServiceError(
                 f"We don't know {own.model!r}. {TRY_OUT}. Tick “Test this judge first”, then press again."
             )

@@ -139,8 +139,8 @@ class Jobs:
         self._lease = lease
         self._days = NetworkDays(database)
         self.owners = ReportOwners(database)
-        self._sealed = SecretDays(database, "sealed")
-        self.hidden = SecretDays(database, "hidden")
+        self._sealed_days = SecretDays(database, "sealed")
+        self.hidden_days = SecretDays(database, "hidden")
         self._reports: Cache[_ParsedReport] = Cache(
             20_000_000, 60, weigh=lambda parsed: parsed.characters
         )
@@ -209,7 +209,9 @@ class Jobs:
             self._count_on_network(connection, network, "reports", words="free reports")
             if benchmark_named(record.benchmark).way == "hidden":
                 code = self._days.code(connection, network, "reports") if network else None
-                if hindrance := self.hidden.begin(connection, owner, code, record.benchmark_name):
+                if hindrance := self.hidden_days.begin(
+                    connection, owner, code, record.benchmark_name
+                ):
                     raise JobError(hindrance)
             job = self._insert(
                 connection, owner, record, _NO_COST, state="done", spec="", own_key=False, **ended
@@ -240,7 +242,7 @@ class Jobs:
             # Only a job's first start counts as a report on sealed items.
             if job.state == "quoted" and benchmark_of(job).way == "sealed":
                 code = connection.scalar(select(JOB.c.network).where(JOB.c.link == link))
-                if hindrance := self._sealed.begin(connection, owner, code):
+                if hindrance := self._sealed_days.begin(connection, owner, code):
                     raise JobError(hindrance)
             queued = {"state": "waiting", "problem": "", "queued": now()}
             payer = {} if job.own_key else {"network": paying_network}
@@ -393,7 +395,7 @@ class Jobs:
 
     # Calls by servers
 
-    def take(
+    def claim(
         self, holder: str, keys: frozenset[str], busy: frozenset[str], lent: bool = True
     ) -> Claim | None:
         """Claims the job that has waited longest, or an orphan of a dead server; None if there is none.
@@ -428,7 +430,7 @@ class Jobs:
             row = connection.execute(select_claim.where(JOB.c.link == link)).one()
         return Claim(job, row.draft, row.spec, row.network)
 
-    def keep(self, holder: str, links: frozenset[str]) -> frozenset[str]:
+    def renew_leases(self, holder: str, links: frozenset[str]) -> frozenset[str]:
         """Renews a server's leases and returns the jobs it still holds; the others were cancelled or lost."""
         is_held = (JOB.c.holder == holder) & JOB.c.link.in_(links) & JOB.c.state.in_(ACTIVE)
         with self._database.write() as connection:
@@ -442,14 +444,14 @@ class Jobs:
             row = connection.execute(select_jobs().where(_judged_by(holder, link))).one_or_none()
         return job_of(row) if row else None
 
-    def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
+    def note_progress(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
         """Stores a job's progress; `ratio` is that of the real to the estimated cost of its replies so far."""
         with self._database.write() as connection:
             change = update(JOB).where(_judged_by(holder, link))
             counts = {"done": progress.done, "total": progress.total, "fresh": progress.fresh}
             connection.execute(change.values(**counts, ratio=ratio, problem=progress.waits))
 
-    def pay(self, link: str, spent: int) -> None:
+    def note_spent(self, link: str, spent: int) -> None:
         """Stores what all runs of a job with an own key have cost, in millionths of a US dollar."""
         with self._database.write() as connection:
             connection.execute(update(JOB).where(JOB.c.link == link).values(spent=spent))
@@ -474,7 +476,7 @@ class Jobs:
             with self._database.write() as connection:
                 self._give_back(connection, JOB.c.holder.is_not(None))
 
-    def lapse(self) -> None:
+    def release_lapsed(self) -> None:
         """Returns the jobs of servers that died to the queue; those with their owner's key wait for it."""
         with self._database.write() as connection:
             self._give_back(connection, JOB.c.until < present(connection))
