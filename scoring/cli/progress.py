@@ -99,7 +99,7 @@ class NothingGradedError(Exception):
 class CommandJudge:
     """The judge of one command: `yes` skips the question about the cost, `batch` uses the Batch API.
 
-    A run stops at the `budget` in US dollars. One command judges once: the database is closed then.
+    A run stops at the `budget` in US dollars. It judges once: its database is closed after that.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class CommandJudge:
         self._judged = 0
         """Grades of this run, those from the cache included."""
         self._budget = budget
-        self._judge = settings.judge
+        self._settings = settings.judge
         self._model = model
         self._batch = batch
         self._yes = yes
@@ -128,7 +128,7 @@ class CommandJudge:
 
         Raises DeclinedError, and as `_probe` and `_run_calls`.
         """
-        prices = read_prices(self._judge.prices) if self._judge.prices else {}
+        prices = read_prices(self._settings.prices) if self._settings.prices else {}
         spec = known_spec(self._model, self.address, Jobs(self._database))
         if spec is None:
             yield f"We don't know {self._model}. {TRY_OUT}."
@@ -222,7 +222,9 @@ class CommandJudge:
         `most`: the most that may be spent, in millionths of a US dollar. A batch can't be stopped there.
         """
         pace = RateLimits(
-            self._judge.concurrency, self._judge.requests_per_minute, self._judge.tokens_per_minute
+            self._settings.concurrency,
+            self._settings.requests_per_minute,
+            self._settings.tokens_per_minute,
         )
         with tqdm(desc="judging", unit=" grades", leave=False) as bar:
 
