@@ -36,9 +36,9 @@ from scoring.specs.translated import Translated, comment
 
 app = Typer(rich_markup_mode=None)
 FORMS = ("spec", "eval.yaml", "tsv")
-_LONGEST = 100
+_SHOWN_CHARACTERS = 100
 """Characters of an answer that are shown."""
-_WIDTH = 18
+_NAME_WIDTH = 18
 
 
 Task = Annotated[str | None, Option(metavar="NAME", help="one of several tasks of an eval.yaml")]
@@ -122,7 +122,7 @@ def check(
 
 
 def _described_file(path: Path, task: str | None) -> Iterator[str]:
-    """Yields the benchmarks of a file in words, with what another form's reader leaves out. Raises SpecError."""
+    """Describes the benchmarks of a file, and for a form other than a spec what is not taken. Raises SpecError."""
     benchmarks = [load_benchmark(path, task)] if task is not None else load_benchmarks(path)
     for position, benchmark in enumerate(benchmarks):
         if position:
@@ -162,9 +162,10 @@ def _in_form(
     out: Path | None,
     sources: Sequence[Path],
 ) -> Iterator[str]:
-    """Yields a benchmark in another form, or the path it was written to and what it does not carry.
+    """Yields a benchmark's text in this form. With `out`, writes it there, and yields the path and for a TSV its notes.
 
-    Raises BadParameter if `out` would replace one of `sources` or the questions.
+    Raises BadParameter for an unknown form, a TSV without questions or `out`, and an `out` that would replace the
+    questions or one of `sources`.
     """
     if form not in FORMS:
         raise BadParameter(f"{form!r} isn't a form. Choose {either(FORMS)}.", param_hint="--as")
@@ -194,7 +195,7 @@ def _in_form(
 
 
 def _columns(questions: Path | None) -> Sequence[str]:
-    """Returns the columns of a question file's first row. Raises RowsError."""
+    """Returns the columns of a question file's first row; none without a file. Raises RowsError."""
     if questions is None:
         return ()
     records = read_records(questions, ANSWERS, allow_object=True, digested=IMAGE_COLUMNS)
@@ -217,7 +218,7 @@ def described(benchmark: Benchmark[Any]) -> Iterator[str]:
 
 
 def _field(name: str, text: str) -> str:
-    return f"{name:{_WIDTH}}{text}"
+    return f"{name:{_NAME_WIDTH}}{text}"
 
 
 def _trial_lines(spec: Spec, file: Path) -> Iterator[str]:
@@ -245,14 +246,14 @@ def _trial_lines(spec: Spec, file: Path) -> Iterator[str]:
 def _reading_lines(checks: Sequence[FileCheck]) -> Iterator[str]:
     """Yields a file's groups, readings of its first answers under each protocol, and the judge's first messages.
 
-    `checks` are of one file, each under another protocol. The first protocol's judge stands for all.
+    `checks` are of one file, one for each protocol. The messages are those of the first protocol.
     """
     first = checks[0]
     for group in first.groups:
         counts = ", ".join(f"{name} {count:,}" for name, count in group.counts)
         yield _field(group.column, f"{counts} and {group.more:,} more" if group.more else counts)
     for position, row in enumerate(first.rows):
-        yield f"\n{row.id}: {' '.join(row.answer.split())[:_LONGEST]}"
+        yield f"\n{row.id}: {' '.join(row.answer.split())[:_SHOWN_CHARACTERS]}"
         for check in checks:
             yield f"  {check.protocol}: {outcome_words(check.rows[position].reading)}"
     if messages := first.prompt:

@@ -68,7 +68,7 @@ def run(
 ) -> Iterator[str]:
     if out:
         refuse_overwriting([out], *files, marks)
-    if examples or judge:
+    if examples or judge:  # Neither goes without the other.
         ablation = _Ablation(files, marks, examples, judge)
         yield from ablation.run(base_url, yes, budget, out)
         return
@@ -135,7 +135,12 @@ class _Ablation(NamedTuple):
             f"{', '.join(f'{len(subset)}' for subset in subsets)} examples"
         )
         command_judge = progress.CommandJudge(
-            Settings.from_env(), self.judge, base_url, False, yes, budget
+            settings=Settings.from_env(),
+            model=self.judge,
+            base_url=base_url,
+            batch=False,
+            yes=yes,
+            budget=budget,
         )
         spec = yield from command_judge.spec()
         tasks = grading_tasks(MM_VET, subsets, answers, report.protocol, spec)

@@ -115,7 +115,7 @@ def propose(
 ) -> Iterator[str]:
     """Propose kinds of error by rules and by a judge that sees the pictures. Proposals aren't people's labels."""
     refuse_overwriting([out], file, drawn)
-    serving = progress.CommandJudge(
+    command_judge = progress.CommandJudge(
         settings=Settings.from_env(),
         model=judge,
         base_url=base_url,
@@ -135,15 +135,15 @@ def propose(
         if (label := label_by_rules(error.answer, error.group))
     }
     unruled = {item: error for item, error in wanted.items() if item not in ruled}
-    images_by_item = serving.shared_images(
+    images_by_item = command_judge.store_pictures(
         _pictures(file, images, answers, [error.answer for error in unruled.values()])
     )
-    spec = yield from serving.spec()
+    spec = yield from command_judge.spec()
     tasks = []
     for item, pictures in images_by_item.items():
         error = unruled[item]
         tasks.append(proposal_task(error.answer, error.group, pictures, spec))
-    proposals = yield from serving.outcomes(tasks, spec)
+    proposals = yield from command_judge.outcomes(tasks, spec)
     labels = [*ruled.values(), *(proposal.label for proposal in proposals if proposal.label)]
     digests = {item: answer_digest(error.answer.answer) for item, error in wanted.items()}
     out.write_text(labels_csv(labels, digests, "proposed_by"), "utf-8")
@@ -228,7 +228,7 @@ def hold_exam(
         cells = {
             name: str(record.values.get(name) or "").strip() for name in ("figure", "model", "main")
         }
-        # The kind that is named, of the type ErrorKey.
+        # Looked up in ERROR_KINDS, so that its type is ErrorKey.
         key: ErrorKey | None = next((key for key in ERROR_KINDS if key == cells["main"]), None)
         if (cells["figure"], cells["model"]) not in error_cases() or key is None:
             problem = (
@@ -294,7 +294,10 @@ def _people_labels(file: Path, known: KnownErrors) -> progress.Lines[tuple[Label
 def _pictures(
     file: Path, folder: Path | None, answers: Sequence[ScoredAnswer], wanted: Sequence[ScoredAnswer]
 ) -> Iterator[tuple[str, Picture]]:
-    """Pairs of item and picture, from a folder by the picture's or the item's name, or else from the file."""
+    """Yields the wanted answers' pictures with their items, from the folder if there is one, else from the file.
+
+    In the folder, a picture has the name that the file gives it, or without one the item's name. Raises RowsError.
+    """
     if folder is None:
         if not file.name.endswith(AUDIT):  # an audit has no pictures
             yield from file_pictures(file, file.name, answers, wanted)

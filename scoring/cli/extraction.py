@@ -1,4 +1,4 @@
-"""Commands `extraction ...`: draw answers that rules leave open, and hold extractors of letters against people."""
+"""Commands `extraction ...`: draw answers that rules leave open, and compare extractors of letters with people."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ app.add_typer(extraction, name="extraction")
 
 
 @extraction.command("draw")
-def draws(
+def draw(
     file: Annotated[Path, Argument(help="the model's multiple-choice answers, as for `score`")],
     out: Annotated[
         Path,
@@ -70,7 +70,7 @@ def draws(
 
 
 @extraction.command("align")
-def aligns(
+def align(
     readings: Annotated[
         Path,
         Argument(
@@ -93,9 +93,9 @@ def aligns(
     if out:
         refuse_overwriting([out], readings, *files)
     extracted = read_extracted_files(files)
-    # Without letters of its options here, an answer has those that the file of readings shows.
-    answers_without_letters = {key: () for audit in extracted for key in audit.options}
-    reading_file = read_readings(readings, answers_without_letters)
+    answers = {answer for audit in extracted for answer in audit.options}
+    # Audits don't have the letters of the options: those in the file of readings count.
+    reading_file = read_readings(readings, dict.fromkeys(answers, ()))
     yield from (f"{readings.name}: {problem}" for problem in reading_file.problems)
     if not reading_file.readings:
         raise RowsError(

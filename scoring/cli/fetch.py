@@ -38,7 +38,7 @@ def fetch(
 ) -> Iterator[str]:
     """Download a benchmark's questions from its authors."""
     if name == MM_VET.key:
-        yield f"MM-Vet is in {_fetched_mm_vet(folder, file)}: set MM_VET_PATH to it."
+        yield f"MM-Vet is in {_download_mm_vet(folder, file)}: set MM_VET_PATH to it."
         return
     target = folder or Settings.from_env().questions
     if target is None:
@@ -61,8 +61,8 @@ def fetch(
         yield f"Set QUESTIONS_PATH to {folder} to score files that have answers alone."
 
 
-def _fetched_mm_vet(folder: Path | None, file: str | None) -> Path:
-    """The folder with MM-Vet's whole archive. Raises BadParameter, and as `fetch_mm_vet`."""
+def _download_mm_vet(folder: Path | None, file: str | None) -> Path:
+    """Downloads MM-Vet's archive, and returns its folder. Raises BadParameter, and as `fetch_mm_vet`."""
     if folder is None:
         raise BadParameter("MM-Vet needs a folder of its own. Name one.", param_hint="FOLDER")
     if file is not None:

@@ -69,7 +69,7 @@ Out = Annotated[Path, Option(metavar="DIR", callback=output_folder)]
 Title = Annotated[str, Option(metavar="NAME", help="the model's name on the report")]
 
 
-_TELL_PRICE = "Set JUDGE_PRICES to a CSV with the columns model, prompt and completion."
+_PRICE_ADVICE = "Set JUDGE_PRICES to a CSV with the columns model, prompt and completion."
 
 
 class DeclinedError(Exception):
@@ -99,7 +99,7 @@ class NothingGradedError(Exception):
 class CommandJudge:
     """The judge of one command: `yes` skips the question about the cost, `batch` uses the Batch API.
 
-    A run stops at the `budget` in US dollars.
+    A run stops at the `budget` in US dollars. It judges once: its database is closed after that.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class CommandJudge:
         self._judged = 0
         """Grades of this run, those from the cache included."""
         self._budget = budget
-        self._judge = settings.judge
+        self._settings = settings.judge
         self._model = model
         self._batch = batch
         self._yes = yes
@@ -128,7 +128,7 @@ class CommandJudge:
 
         Raises DeclinedError, and as `_probe` and `_run_calls`.
         """
-        prices = read_prices(self._judge.prices) if self._judge.prices else {}
+        prices = read_prices(self._settings.prices) if self._settings.prices else {}
         spec = known_spec(self._model, self.address, Jobs(self._database))
         if spec is None:
             yield f"We don't know {self._model}. {TRY_OUT}."
@@ -141,11 +141,12 @@ class CommandJudge:
         try:
             return self._run_calls(probe(self.address, self._model))
         except StoppedError as error:
+            # Nothing has been judged yet: this is a wrong choice of judge, not a stopped run.
             if isinstance(error.__cause__, JudgeUnreadable):
                 raise JudgeChoiceError(str(error.__cause__)) from error
             raise
 
-    def judged(self, draft: R, spec: JudgeSpec) -> Lines[R]:
+    def judge_draft(self, draft: R, spec: JudgeSpec) -> Lines[R]:
         """Prints the cost and returns the judged draft. Raises DeclinedError, and StoppedError if the judge stops."""
         priced = replace(spec, price=half_price(spec.price)) if self._batch else spec
         cost = quote(draft, priced, owner=None, cache=self._cache)
@@ -161,7 +162,7 @@ class CommandJudge:
         return report
 
     def outcomes(self, tasks: Sequence[Task[T]], spec: JudgeSpec) -> Lines[tuple[T, ...]]:
-        """Prints the cost of the tasks and returns their outcomes. Raises as `judged`."""
+        """Prints the cost of the tasks and returns their outcomes. Raises as `judge_draft`."""
         cost = quote_tasks(tasks, spec, self.address.address, owner=None, cache=self._cache)
         most = yield from self._agree_to_cost(cost, spec.model)
         outcomes = self._run_calls(
@@ -174,10 +175,10 @@ class CommandJudge:
         self._database.close()
         return outcomes
 
-    def shared_images(
+    def store_pictures(
         self, pictures: Iterable[tuple[str, Picture]]
     ) -> dict[str, tuple[ShownImage, ...]]:
-        """Stores pictures for the judge, and returns them by the name that comes with each."""
+        """Stores pictures for the judge, and returns them by the item or question that comes with each."""
         images: dict[str, tuple[ShownImage, ...]] = {}
         for name, picture in pictures:
             self._pictures.keep(picture)
@@ -185,7 +186,10 @@ class CommandJudge:
         return images
 
     def _agree_to_cost(self, cost: Quote, model: str) -> Lines[int]:
-        """Prints the cost, and returns the bound that the user agreed to. Raises DeclinedError and StoppedError."""
+        """Prints the cost, and returns the most that may be spent, in millionths of a US dollar.
+
+        Raises DeclinedError and StoppedError.
+        """
         most = cost.most if self._budget is None else round(self._budget * 1e6)
         if cost.dollars is not None:
             price = (
@@ -193,10 +197,10 @@ class CommandJudge:
                 f"and at most ${most / 1e6:,.2f}."
             )
         elif self._budget is None:
-            price = f"Its price isn't known. {_TELL_PRICE}"
+            price = f"Its price isn't known. {_PRICE_ADVICE}"
         else:
             raise StoppedError(
-                f"The price of {model} isn't known, so --budget can't be kept. {_TELL_PRICE}"
+                f"The price of {model} isn't known, so --budget can't be kept. {_PRICE_ADVICE}"
             )
         if self._batch and self._budget is not None and cost.most > most:
             raise StoppedError(
@@ -213,9 +217,14 @@ class CommandJudge:
         return most
 
     async def _with_bar(self, spec: JudgeSpec, most: int, work: Callable[..., Awaitable[T]]) -> T:
-        """Result of `work`, called with the judge, the cache, a callback for progress, and an event that stops it."""
+        """Result of `work`, called with the judge, the cache, a callback for progress, and an event that stops it.
+
+        `most`: the most that may be spent, in millionths of a US dollar. A batch can't be stopped there.
+        """
         pace = RateLimits(
-            self._judge.concurrency, self._judge.requests_per_minute, self._judge.tokens_per_minute
+            self._settings.concurrency,
+            self._settings.requests_per_minute,
+            self._settings.tokens_per_minute,
         )
         with tqdm(desc="judging", unit=" grades", leave=False) as bar:
 
@@ -263,7 +272,7 @@ def finish_report(
     report: AnyReport,
     lines: Iterable[str],
     folder: Path,
-    read: Iterable[Path | None],
+    input_paths: Iterable[Path | None],
     compare: Callable[[], Lines[Mapping[str, bytes]]] | None = None,
 ) -> Iterator[str]:
     """Writes a report's files and those of `compare`, yields the lines of both and the number of files.
@@ -272,7 +281,7 @@ def finish_report(
     """
     benchmark = benchmark_of(report)
     files = benchmark.files(report)
-    summary = write_files(files, folder, read)
+    summary = write_files(files, folder, input_paths)
     ungraded = benchmark.ungraded_note(report)
     if ungraded:
         yield ungraded
@@ -309,21 +318,25 @@ def compare_reports(report: AnyReport, other: AnyReport) -> Lines[Mapping[str, b
 
 
 def sheet_lines(sheets: Iterable[Sheet]) -> Iterator[str]:
-    """Yields the tables of a report but those beside them, which repeat them in another order."""
+    """Yields the tables of a report, without those for a place beside another, which repeat it in another order."""
     for sheet in sheets:
         if sheet.place != "beside":
             yield ""
             yield from as_text(sheet)
 
 
-def refuse_overwriting_files(report: AnyReport, folder: Path, read: Iterable[Path | None]) -> None:
-    """Raises OutputError if a report's files would be written over one that was read: a draft's have the same names."""
-    refuse_overwriting((folder / name for name in benchmark_of(report).files(report)), *read)
+def refuse_overwriting_files(
+    report: AnyReport, folder: Path, input_paths: Iterable[Path | None]
+) -> None:
+    """Raises OutputError if a report's files would replace an input. A draft will do: its files have the same names."""
+    refuse_overwriting((folder / name for name in benchmark_of(report).files(report)), *input_paths)
 
 
-def write_files(files: Mapping[str, bytes], folder: Path, read: Iterable[Path | None] = ()) -> str:
-    """Writes files to a folder. Raises OutputError, before any is written, if one is among those that were read."""
-    refuse_overwriting((folder / name for name in files), *read)
+def write_files(
+    files: Mapping[str, bytes], folder: Path, input_paths: Iterable[Path | None] = ()
+) -> str:
+    """Writes files to a folder. Raises OutputError, before any is written, if one would replace an input."""
+    refuse_overwriting((folder / name for name in files), *input_paths)
     folder.mkdir(parents=True, exist_ok=True)
     for name in files:
         (folder / name).write_bytes(files[name])

@@ -46,7 +46,10 @@ def publish(
 
 def _score(link: str, settings: Settings) -> HubScore:
     """Returns the score of a report of this machine. Raises PublishError."""
-    parts = urlsplit(link[:500])
+    try:
+        parts = urlsplit(link[:500])
+    except ValueError:  # no web address, such as "https://[arena.example"
+        parts = urlsplit("")
     name = parts.path.rstrip("/").rpartition("/")[2]
     with closing(Database(settings.database_url)) as database:
         jobs = Jobs(database)

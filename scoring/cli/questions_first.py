@@ -22,7 +22,7 @@ from scoring.cli.score_request import ScoreRequest
 from scoring.no_answers import treatment
 from scoring.report import QuestionSet, Report, missing_notice
 
-LOAD: Mapping[str, Callable[[Settings, Path | None], QuestionSet]] = {
+QUESTION_LOADERS: Mapping[str, Callable[[Settings, Path | None], QuestionSet]] = {
     MM_VET.key: lambda settings, path: load_mm_vet(path or settings.mm_vet),
     MM_VET_V2.key: lambda settings, path: load_mm_vet_v2(path or settings.mm_vet_v2),
 }
@@ -34,7 +34,7 @@ def questions_first(benchmark: MMVet, request: ScoreRequest) -> Iterator[str]:
     chosen = _question_set(benchmark, request)
     baseline = None
     if request.against:
-        baseline = yield from _graded_report(request.against, chosen, "unscored")
+        baseline = yield from _graded_report(request.against, chosen, missing="unscored")
     if holds_grades(request.file, ANSWERS):
         _refuse_judging_options(request)
         report = yield from _graded_report(
@@ -59,22 +59,22 @@ def _question_set(benchmark: MMVet, request: ScoreRequest) -> QuestionSet:
         )
     if options.sample and request.questions:
         raise BadParameter("-o sample has its own questions. Leave out --questions.")
-    load = LOAD[benchmark.key]
+    load = QUESTION_LOADERS[benchmark.key]
     whole = own_sample() if options.sample else load(request.settings, request.questions)
     return subset_of_file(whole, options.subset) if options.subset else whole
 
 
 def _refuse_judging_options(request: ScoreRequest) -> None:
     """Raises BadParameter for options of the judging, beside a file of grades."""
-    values = {
+    is_given = {
         "--judge": request.judge,
         "--base-url": request.base_url is not None,
         "--batch": request.batch,
         "--budget": request.budget is not None,
         "--protocol": request.protocol is not None,
     }
-    values |= {f"-o {name}": name in request.options.model_fields_set for name in JUDGING}
-    if idle := ", ".join(name for name in values if values[name]):
+    is_given |= {f"-o {name}": name in request.options.model_fields_set for name in JUDGING}
+    if idle := ", ".join(name for name in is_given if is_given[name]):
         raise BadParameter(
             f"{request.file.name} already has grades, so nothing is judged. Leave out {idle}, or delete the "
             "grades to have the answers judged."
@@ -106,9 +106,13 @@ def _judge_answers(
         raise BadParameter(f"{request.file.name} has answers but no grades. {advice}")
     protocol = benchmark.protocol_named(request.protocol)
     options = Options(
-        protocol, requested.runs, requested.samples, requested.missing, requested.probe
+        protocol=protocol,
+        runs=requested.runs,
+        sampled=requested.samples,
+        missing=requested.missing,
+        probed=requested.probe,
     )
-    serving = request.command_judge()
+    command_judge = request.command_judge()
     upload = read_predictions(request.file, chosen, ANSWERS)
     filled = fill(chosen, upload, options.missing)
     yield from notices(upload, chosen, treatment(protocol))
@@ -120,15 +124,15 @@ def _judge_answers(
             f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions. "
             "Choose the file that does."
         )
-    spec = yield from serving.spec()
-    address = serving.address.address
+    spec = yield from command_judge.spec()
+    address = command_judge.address.address
     title = request.title or upload.title
     draft = benchmark.draft(filled, chosen, options, spec, address, request.file.name, title)
-    draft = replace(draft, asked=upload.asked)
+    draft = replace(draft, asked=upload.asked)  # The text before each question, by the file.
     size = f"{plural(len(draft.rows), 'question')}, {plural(draft.runs, 'run')}"
     yield f"{chosen.name}: {size}, {draft.protocol} protocol."
     progress.refuse_overwriting_files(draft, request.out, request.input_paths)
-    return (yield from serving.judged(draft, spec))
+    return (yield from command_judge.judge_draft(draft, spec))
 
 
 def _warnings(report: Report) -> Iterator[str]:

@@ -51,6 +51,7 @@ class _AnswerOpener:
         self._library = QuestionLibrary(request.settings.questions)
 
     def open(self, path: Path) -> OpenedFile:
+        # A user's own benchmark has no questions in the library.
         if self._path is None and self._benchmark.key in BENCHMARKS:
             key = self._benchmark.key
             file, match = open_joined_file(
@@ -85,13 +86,13 @@ def _judge_open_answers(
             f"Rules can't read {report.left:,} of {answer_count}. Choose a judge with --judge MODEL, "
             "or use rules only with --no-judge."
         )
-    serving = request.command_judge()
-    spec = yield from serving.spec()
+    command_judge = request.command_judge()
+    spec = yield from command_judge.spec()
     yield f"{opened.name}: {report.left:,} of {answer_count} for the judge, {report.protocol} protocol."
-    draft = benchmark.draft(report, spec, serving.address.address)
+    draft = benchmark.draft(report, spec, command_judge.address.address)
     if wanted := benchmark.answers_with_pictures(report):
         answers = benchmark.scored_answers(report)
-        pictures = serving.shared_images(
+        pictures = command_judge.store_pictures(
             wanted_pictures(
                 UploadedFile(path, opened.name),
                 _question_file(opened, request),
@@ -103,7 +104,7 @@ def _judge_open_answers(
         )
         yield f"Pictures for the judge: {len(pictures):,} of {plural(len(wanted), 'question')}."
         draft = benchmark.with_pictures(draft, pictures)
-    return (yield from serving.judged(draft, spec))
+    return (yield from command_judge.judge_draft(draft, spec))
 
 
 def _question_file(opened: OpenedFile, request: ScoreRequest) -> UploadedFile | None:

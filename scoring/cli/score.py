@@ -152,7 +152,7 @@ def _recognised(file: Path | None, settings: Settings) -> OpenedFile | Benchmark
     needs_questions = (
         isinstance(recognised_as, Benchmark) and recognised_as.way == "questions first"
     )
-    # `recognise` takes other free answers for MM-Vet's too; the command wants a known question or MM-Vet's columns
+    # `recognise` counts all free answers as MM-Vet's. Here a file also needs a known question or MM-Vet's columns.
     if needs_questions and not answers_any(file, _question_sets(), ANSWERS):
         raise unrecognised_error(file, "with --benchmark")
     return recognised_as

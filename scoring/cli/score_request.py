@@ -93,9 +93,8 @@ def read_options(benchmark: Benchmark[Any], words: Sequence[str]) -> BenchmarkOp
 
 def option_lines(benchmarks: Iterable[Benchmark[Any]]) -> Iterator[str]:
     """Options of every benchmark with their values, docs and defaults, from its record."""
-    for record, benchmarks_of_record in grouped(
-        (benchmark.options, benchmark) for benchmark in benchmarks
-    ).items():
+    benchmarks_by_record = grouped((benchmark.options, benchmark) for benchmark in benchmarks)
+    for record, benchmarks_of_record in benchmarks_by_record.items():
         if not record.model_fields:
             continue
         yield f"-o of {', '.join(benchmark.key for benchmark in benchmarks_of_record)}:"

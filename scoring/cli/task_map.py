@@ -54,7 +54,7 @@ def task_map(
     accuracies = paper_accuracies()
     cut = min(clusters, len(tree.tasks))
     files = map_files(new_map, tree, cut, accuracies)
-    addresses = {name: name for name in files}
+    addresses = {name: name for name in files}  # They are in the page's folder.
     page = MapPage(
         accuracies=accuracies,
         task_map=new_map,

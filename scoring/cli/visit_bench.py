@@ -47,37 +47,46 @@ app = Typer(rich_markup_mode=None)
 def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
     """Has a judge compare a model with its opponents; a complete submission enters the public board."""
     _check_request(benchmark, request)
-    serving = request.command_judge()
+    command_judge = request.command_judge()
     with closing(Database(request.settings.database_url)) as database:
-        submissions = Submissions(database, None)
-        drafted = _draft(benchmark, request, submissions, serving.address.address)
+        submissions = Submissions(database, blindness=None)
+        drafted = _draft(benchmark, request, submissions, command_judge.address.address)
         yield from drafted.lines
-        spec = yield from serving.spec()
-        report = yield from serving.judged(drafted.report, spec)
+        spec = yield from command_judge.spec()
+        report = yield from command_judge.judge_draft(drafted.report, spec)
         ungraded_sentence = ungraded_note(report)
         if ungraded_sentence:
             yield ungraded_sentence
         yield from _steadiness_line(match.winners for match in report.matches)
         operators_url = request.settings.judge.base_url
         base_url = request.base_url or operators_url
-        private = base_url.rstrip("/") != operators_url.rstrip("/")
-        if report.complete and not private and not ungraded_sentence:
+        is_elsewhere = base_url.rstrip("/") != operators_url.rstrip("/")
+        if private_reason := _private_reason(report, ungraded_sentence, is_elsewhere):
+            yield f"Private: {private_reason}."
+            boards = boards_of(report)
+        else:
             entered = submissions.store.enter(OWNER, report)
             variant = f", variant {entered.number} of this submitter" if entered.number else ""
             yield f"On the board as {entered.name!r}{variant}: {entered.matches:,} new matches."
             boards = _public_boards(submissions.store, report)
-        else:
-            reason = "judged elsewhere than at JUDGE_URL" if private else "a partial submission"
-            if ungraded_sentence:
-                statement = ungraded_sentence.partition(":")[0]  # without the explanation after it
-                reason = statement[0].lower() + statement[1:]
-            yield f"Private: {reason}."
-            boards = boards_of(report)
     yield from _board_lines(boards)
     files = {**benchmark.files(report), **_board_files(boards)}
     yield progress.write_files(files, request.out, request.input_paths)
     if ungraded_sentence:
         raise progress.NothingGradedError(ungraded_sentence)
+
+
+def _private_reason(report: MatchReport, ungraded_sentence: str, is_elsewhere: bool) -> str:
+    """Returns why a report doesn't enter the public board; "" if it does.
+
+    `is_elsewhere`: whether it was judged at another server than the operator's.
+    """
+    if ungraded_sentence:
+        statement = ungraded_sentence.partition(":")[0]  # without the explanation after it
+        return statement[0].lower() + statement[1:]
+    if is_elsewhere:
+        return "judged elsewhere than at JUDGE_URL"
+    return "" if report.complete else "a partial submission"
 
 
 def _check_request(benchmark: VisitBench, request: ScoreRequest) -> None:
@@ -110,11 +119,11 @@ def _draft(
     """Matches to judge, of a file or of a model's stored answers."""
     options = request.options
     submission = SubmissionRequest(
-        options.opponents,
-        benchmark.protocol_named(request.protocol),
-        options.reference,
-        options.context,
-        request.title,
+        opponents=options.opponents,
+        protocol=benchmark.protocol_named(request.protocol),
+        reference=options.reference,
+        context=options.context,
+        title=request.title,
     )
     if options.stored:
         source = options.source or _newest_source(submissions)
@@ -135,7 +144,7 @@ def board(
     """Make a board from a file of votes or battles: people's, or one judge's."""
     refuse_overwriting((out / name for name in TABLES), file)
     battles = rankable_battles(read(file), named, aliases_of(alias or ()))
-    _check_one_kind(battles, file.name)
+    _check_one_origin(battles, file.name)
     yield from battles.notices
     if battles.format == "visit-battles":
         yield from _steadiness_line(verdict_winners(line.row) for line in battles.lines())
@@ -160,7 +169,7 @@ def withdraw(
 ) -> Iterator[str]:
     """Delete the texts of anybody's submission; its number and results stay."""
     with closing(Database(Settings.from_env().database_url)) as database:
-        source = source or _newest_source(Submissions(database, None))
+        source = source or _newest_source(Submissions(database, blindness=None))
         store = SubmissionStore(database)
         owners = [entry.owner for entry in store.submissions(source) if entry.name == name]
         if not owners:
@@ -172,7 +181,9 @@ def withdraw(
 
 
 def _newest_source(submissions: Submissions) -> str:
-    return (submissions.sources() or ("",))[-1]
+    """Returns the name of the newest source; "" if there is none."""
+    sources = submissions.sources()
+    return sources[-1] if sources else ""
 
 
 def _public_boards(store: SubmissionStore, report: MatchReport) -> list[AutomaticBoard]:
@@ -198,7 +209,7 @@ def _board_files(boards: Sequence[AutomaticBoard]) -> dict[str, bytes]:
     }
 
 
-def _check_one_kind(battles: Battles, file: str) -> None:
+def _check_one_origin(battles: Battles, file: str) -> None:
     """Raises RowsError for votes that no board may mix: of several judges, or of judges and people."""
     origins = {
         _origin_words(voter) if is_judge else "people"

@@ -125,7 +125,7 @@ def _table_of_answers(tables: Sequence[UploadedFile], spec: Spec | None) -> Uplo
         )
     if with_answers:
         return with_answers[0]
-    # A column of a model's answers may be called like that of right answers; it is then in the file without questions.
+    # The model's answers may be in a column named like that of right answers: the file without questions has them.
     without_questions = [file for file in tables if not has_questions(columns[file], spec)]
     if len(without_questions) != 1:
         raise FileRolesError(

@@ -96,7 +96,7 @@ class Recognised:
     """The description of an uploaded file."""
 
     benchmark: str
-    """The key of its benchmark; of an edition of MM-Vet for free answers, whose questions are chosen on the page."""
+    """Its benchmark's key. For free answers it is an edition of MM-Vet, and the page offers a choice of questions."""
     title: str
     lines: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -115,20 +115,22 @@ class Source(NamedTuple):
     network: str | None = None
 
     @classmethod
-    def from_upload(cls, arrived: StoredUpload) -> "Source":
+    def from_upload(cls, upload: StoredUpload) -> "Source":
         """The source of an upload's draft; a packed upload counts as large, since it unpacks to more."""
-        with suppress(FileNotFoundError):
-            is_packed = any(file.path.suffix in _PACKED for file in arrived.files)
-            size = max(arrived.size, LARGE + 1) if is_packed else arrived.size
-            return cls(size, arrived.network)
-        return cls(0, arrived.network)  # The upload was deleted.
+        try:
+            size = upload.size
+        except FileNotFoundError:  # The upload was deleted.
+            return cls(0, upload.network)
+        if any(file.path.suffix in _PACKED for file in upload.files):
+            size = max(size, LARGE + 1)
+        return cls(size, upload.network)
 
     @property
     def is_large(self) -> bool:
         return self.size > LARGE
 
 
-class Asking(NamedTuple):
+class AskedJudge(NamedTuple):
     """The judge that is asked, or that a price is for."""
 
     spec: JudgeSpec
@@ -148,17 +150,17 @@ class CostedDraft(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Draft:
-    """Recipe of a draft, for a judge and its address as shown. It raises OptionsError and UploadError."""
+class DraftRecipe:
+    """A draft to make once its judge is chosen. Making it raises OptionsError and UploadError."""
 
-    make: partial[AnyReport]
-    """A method of a FileReader with all arguments but the judge's."""
+    make_report: partial[AnyReport]
+    """A method of a FileReader that still needs the judge's spec, and its address as it may be shown."""
     source: Callable[[], Source] = Source  # By default of no size, from no network.
 
     @property
     def cache_key(self) -> tuple[object, ...]:
         """The file and all settings."""
-        return (self.make.func.__name__, *self.make.args)
+        return (self.make_report.func.__name__, *self.make_report.args)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,46 +174,46 @@ class FileReader:
     cache: ReplyCache
 
     def describe_answers(
-        self, arrived: StoredUpload, benchmark: str, questions: object = None
+        self, upload: StoredUpload, benchmark: str, questions: object = None
     ) -> Recognised:
         """Describes a file of free answers to the question set of this name, or to the first set that it answers."""
         names = self.sets_of(benchmark)
         if questions in names:  # The page's value, which may be anything.
             names = [str(questions)]
-        if holds_grades(arrived.path, name=arrived.name):
-            return self._describe_grades(benchmark, names, arrived)
+        if holds_grades(upload.path, name=upload.name):
+            return self._describe_grades(benchmark, names, upload)
         descriptions = []
         for name in names:
-            upload = read_predictions(arrived.path, self.questions(name), name=arrived.name)
-            descriptions.append(self._describe_predictions(benchmark, name, upload))
+            answers = read_predictions(upload.path, self.questions(name), name=upload.name)
+            descriptions.append(self._describe_predictions(benchmark, name, answers))
         scorable = [description for description in descriptions if description.scorable]
         return scorable[0] if scorable else descriptions[0]
 
     def _describe_grades(
-        self, benchmark: str, names: Sequence[str], arrived: StoredUpload
+        self, benchmark: str, names: Sequence[str], upload: StoredUpload
     ) -> Recognised:
         """Describes a file of grades, beside the first question set that it holds grades for."""
         for name in names:
             chosen = self.questions(name)
-            file = grades_for(arrived.path, chosen, name=arrived.name)
+            file = grades_for(upload.path, chosen, name=upload.name)
             if file.grades.keys() & {question.id for question in chosen.questions}:
                 return _describe_grades_for(benchmark, name, file)
-        file = grades_for(arrived.path, self.questions(names[0]), name=arrived.name)
+        file = grades_for(upload.path, self.questions(names[0]), name=upload.name)
         return _describe_grades_for(benchmark, names[0], file)
 
-    def _describe_predictions(self, benchmark: str, name: str, upload: Upload) -> Recognised:
+    def _describe_predictions(self, benchmark: str, name: str, answers: Upload) -> Recognised:
         """Describes a file of answers beside the question set of this name."""
         chosen = self.questions(name)
         questions = {question.id: question for question in chosen.questions}
-        known = [prediction for prediction in upload.predictions if prediction.id in questions]
-        layout = LAYOUTS[upload.layout]
+        known = [prediction for prediction in answers.predictions if prediction.id in questions]
+        layout = LAYOUTS[answers.layout]
         line = f"{name}: {len(known):,} of {len(questions):,} answers in {layout}"
-        lines = (line, *notices(upload, chosen))
+        lines = (line, *notices(answers, chosen))
         if known:
             rows = tuple(_known_row(questions[shown.id], shown.text) for shown in known[:LOOKED_AT])
-            return Recognised(benchmark, upload.title, lines, rows=rows, questions=name)
+            return Recognised(benchmark, answers.title, lines, rows=rows, questions=name)
         rows = tuple(
-            AnswerLook(shown.id, "", shown.text) for shown in upload.predictions[:LOOKED_AT]
+            AnswerLook(shown.id, "", shown.text) for shown in answers.predictions[:LOOKED_AT]
         )
         text = (
             f"None of the file's ids belongs to {name}. If the file is for another benchmark, choose that under "
@@ -219,7 +221,7 @@ class FileReader:
         )
         problems = (Problem(0, None, text, "scoring"),)
         return Recognised(
-            benchmark, upload.title, lines, problems, scorable=False, rows=rows, questions=name
+            benchmark, answers.title, lines, problems, scorable=False, rows=rows, questions=name
         )
 
     def sets_of(self, benchmark: str) -> list[str]:
@@ -256,116 +258,116 @@ class FileReader:
     def recognise(
         self,
         owner: str,
-        arrived: StoredUpload,
+        upload: StoredUpload,
         chosen: FileChoice = FROM_FILE,
         waits: Callable[[], bool] | None = None,
     ) -> Recognised:
         """Recognises a file's benchmark, unless one is chosen; stops when the file is gone or nobody `waits`."""
 
         def wanted() -> bool:
-            return arrived.path.exists() and (waits is None or waits())
+            return upload.path.exists() and (waits is None or waits())
 
         key = chosen.benchmark
         if key in BENCHMARKS and not isinstance(BENCHMARKS[key], FileBenchmark):
-            return self._describe_with_questions_here(owner, arrived, BENCHMARKS[key], key)
+            return self._describe_with_questions_here(owner, upload, BENCHMARKS[key], key)
         # Other benchmarks' questions are uploaded beside the answers, or in the library, or in the file itself.
-        joined = self._open_with_questions(arrived, chosen, wanted)
+        joined = self._open_with_questions(upload, chosen, wanted)
         if joined.file is not None:
             description = _describe_file(joined.file, joined.match)
             if not joined.file.is_hidden:
                 return description
-            allowance = self.jobs.hidden.allowance(owner, joined.file.benchmark.name)
+            allowance = self.jobs.hidden_days.allowance(owner, joined.file.benchmark.name)
             return replace(description, lines=(*description.lines, allowance))
         if joined.match.unclear:
-            return self._describe_unclear(arrived, joined.match, key, wanted)
+            return self._describe_unclear(upload, joined.match, key, wanted)
         if key:  # Chosen, and its questions are in the file.
-            return _describe_file(_open_alone(arrived, key, wanted), joined.match)
+            return _describe_file(_open_alone(upload, key, wanted), joined.match)
         place = "below, under Details"
         sets = self.question_sets.values  # Called only for a file without questions.
-        file_or_benchmark = recognise(arrived.path, sets, place, name=arrived.name, wanted=wanted)
+        file_or_benchmark = recognise(upload.path, sets, place, name=upload.name, wanted=wanted)
         if isinstance(file_or_benchmark, OpenedFile):
             return _describe_file(file_or_benchmark, joined.match)
-        return self._describe_with_questions_here(owner, arrived, file_or_benchmark)
+        return self._describe_with_questions_here(owner, upload, file_or_benchmark)
 
     def _describe_unclear(
-        self, arrived: StoredUpload, match: QuestionMatch, key: str, wanted: Callable[[], bool]
+        self, upload: StoredUpload, match: QuestionMatch, key: str, wanted: Callable[[], bool]
     ) -> Recognised:
         """Describes a file that fits several question files: by its own questions, else with the choice to make.
 
         Raises RowsError, and ChoicesError where the question files are of several benchmarks.
         """
-        whole = whole_file(arrived.path, name=arrived.name, wanted=wanted)
+        whole = whole_file(upload.path, name=upload.name, wanted=wanted)
         if whole is not None and key in ("", whole.benchmark.key):
             return _describe_file(whole, match)
         keys = {file.benchmark for file in match.fits}
         if len(keys) > 1:
             text = f"{match.unclear} Choose its benchmark below, under Details."
-            raise ChoicesError(f"{arrived.name}: {text}")
-        (key,) = keys
+            raise ChoicesError(f"{upload.name}: {text}")
+        (only_key,) = keys
         problem = Problem(0, None, f"{match.unclear} Choose it below, under Questions.", "scoring")
         return Recognised(
-            key,
-            Path(arrived.name).stem,
-            lines=(f"answers to {BENCHMARKS[key].name}",),
+            only_key,
+            Path(upload.name).stem,
+            lines=(f"answers to {BENCHMARKS[only_key].name}",),
             problems=(problem,),
             scorable=False,
             question_files=[file.name for file in match.fits],
         )
 
     def _describe_with_questions_here(
-        self, owner: str, arrived: StoredUpload, benchmark: Benchmark[Any], chosen: str = ""
+        self, owner: str, upload: StoredUpload, benchmark: Benchmark[Any], chosen: str = ""
     ) -> Recognised:
         """Describes a file of a benchmark whose questions are here; `chosen` is its key if the user chose it.
 
         Raises FileRolesError beside a question file.
         """
-        roles = file_roles(arrived)
+        roles = file_roles(upload)
         if roles.questions is not None:
             raise FileRolesError(
                 f"{roles.name} has answers to {benchmark.name}, and this server has its questions already. Drop it "
                 f"without {roles.questions_name}."
             )
         if benchmark.way in ("compare", "sealed"):
-            return self._describe_submission(owner, arrived, chosen or None)
-        return Recognised(benchmark.key, Path(arrived.name).stem)
+            return self._describe_submission(owner, upload, chosen or None)
+        return Recognised(benchmark.key, Path(upload.name).stem)
 
     def _open_with_questions(
-        self, arrived: StoredUpload, chosen: FileChoice, wanted: Callable[[], bool] | None = None
+        self, upload: StoredUpload, chosen: FileChoice, wanted: Callable[[], bool] | None = None
     ) -> JoinedFile:
         """Opens a file by its own spec, with questions uploaded beside it, or with a question file of the library."""
-        roles = file_roles(arrived)
-        goes_on = wanted or arrived.path.exists
+        roles = file_roles(upload)
+        is_wanted = wanted or upload.path.exists
         own = roles.users_benchmark(chosen.benchmark, chosen.spec)
         if roles.questions is not None:
             benchmark: FileBenchmark[Any] | None = own
             if own is None and chosen.benchmark:
                 benchmark = file_benchmark(chosen.benchmark)
-            opened = open_with_questions(roles, roles.questions, benchmark, goes_on)
+            opened = open_with_questions(roles, roles.questions, benchmark, is_wanted)
             return JoinedFile(opened, QuestionMatch())
         if own is not None:
-            return JoinedFile(_open_alone(arrived, own, goes_on), QuestionMatch())
+            return JoinedFile(_open_alone(upload, own, is_wanted), QuestionMatch())
         return open_joined_file(
             self.library,
-            arrived.path,
-            name=arrived.name,
+            upload.path,
+            name=upload.name,
             benchmark=chosen.benchmark or None,
             questions=chosen.questions,
-            wanted=goes_on,
+            wanted=is_wanted,
         )
 
-    def _open_file(self, arrived: StoredUpload, chosen: FileChoice) -> OpenedFile:
+    def _open_file(self, upload: StoredUpload, chosen: FileChoice) -> OpenedFile:
         """Opens a file as its chosen benchmark. Raises RowsError and ChoicesError."""
-        opened = self._open_with_questions(arrived, chosen).file
-        return opened or _open_alone(arrived, chosen.benchmark)
+        opened = self._open_with_questions(upload, chosen).file
+        return opened or _open_alone(upload, chosen.benchmark)
 
     def _describe_submission(
-        self, owner: str, arrived: StoredUpload, benchmark: str | None = None
+        self, owner: str, upload: StoredUpload, benchmark: str | None = None
     ) -> Recognised:
-        """Describes a submission, to sealed items if it answers any; `benchmark` is None for the file's own.
+        """Describes a submission; without a chosen `benchmark` it is one to sealed items if it answers any.
 
         Its problems are reported with its price.
         """
-        file = read_submission(arrived.path, name=arrived.name)
+        file = read_submission(upload.path, name=upload.name)
         first_entries = file.entries[:LOOKED_AT]
         rows = tuple(
             AnswerLook(entry.item or "", entry.instruction, entry.text) for entry in first_entries
@@ -383,28 +385,28 @@ class FileReader:
             lines += draft.lines
         return Recognised("visit-bench", file.model, lines, rows=rows)
 
-    def own_check(self, arrived: StoredUpload, chosen: FileChoice, asking: Asking) -> OwnCheck:
+    def own_check(self, upload: StoredUpload, chosen: FileChoice, judge: AskedJudge) -> OwnCheck:
         """Checks a file by its owner's spec, with the prompt and price of the judge that would be asked."""
-        return own_check(self._open_file(arrived, chosen), asking.spec)
+        return own_check(self._open_file(upload, chosen), judge.spec)
 
     # Reports that need no judge.
-    def has_grades(self, arrived: StoredUpload) -> bool:
+    def has_grades(self, upload: StoredUpload) -> bool:
         """Whether a file holds grades already, so that its report is free."""
-        return holds_grades(arrived.path, name=arrived.name)
+        return holds_grades(upload.path, name=upload.name)
 
     def graded_report(
-        self, arrived: StoredUpload, questions: str, options: Options, title: str
+        self, upload: StoredUpload, questions: str, options: Options, title: str
     ) -> Written:
         """The report of a file of grades for a question set."""
         chosen = self.chosen_questions(questions, options.only)
-        file = grades_for(arrived.path, chosen, name=arrived.name)
+        file = grades_for(upload.path, chosen, name=upload.name)
         return written(graded_report(file, chosen, options.missing, title), is_done=True)
 
     def report_by_rules(
-        self, arrived: StoredUpload, chosen: FileChoice, protocol: str, title: str
+        self, upload: StoredUpload, chosen: FileChoice, protocol: str, title: str
     ) -> Written:
         """The report that rules alone make of a file."""
-        return written(report_of(self._open_file(arrived, chosen), protocol, title), is_done=True)
+        return written(report_of(self._open_file(upload, chosen), protocol, title), is_done=True)
 
     def count_left(self, link: str) -> int:
         """Returns the number of answers that the rules left open in a report."""
@@ -414,7 +416,7 @@ class FileReader:
     # Drafts, for a judge at an address.
     def draft_answers(
         self,
-        arrived: StoredUpload,
+        upload: StoredUpload,
         questions: str,
         options: Options,
         title: str,
@@ -423,24 +425,24 @@ class FileReader:
     ) -> AnyReport:
         """Drafts the report of a file of answers to a question set."""
         chosen = self.chosen_questions(questions, options.only)
-        upload = read_predictions(arrived.path, chosen, name=arrived.name)
-        filled = fill(chosen, upload, options.missing)
+        answers = read_predictions(upload.path, chosen, name=upload.name)
+        filled = fill(chosen, answers, options.missing)
         mm_vet = BENCHMARKS[chosen.benchmark]
-        model_title = title.strip()[:120] or upload.title
+        model_title = title.strip()[:120] or answers.title
         assert isinstance(mm_vet, MMVet)
-        draft = mm_vet.draft(filled, chosen, options, spec, address, arrived.name, model_title)
-        return replace(draft, asked=upload.asked)  # The text before each question, by the file.
+        draft = mm_vet.draft(filled, chosen, options, spec, address, upload.name, model_title)
+        return replace(draft, asked=answers.asked)  # The text before each question, by the file.
 
     def draft_comparison(
         self,
         owner: str,
-        arrived: StoredUpload,
+        upload: StoredUpload,
         request: SubmissionRequest,
         spec: JudgeSpec,
         address: str,
     ) -> AnyReport:
         """Drafts the report of a file's matches with the models of the item bank."""
-        file = read_submission(arrived.path, name=arrived.name)
+        file = read_submission(upload.path, name=upload.name)
         return self.submissions.draft(owner, file, request, spec.model, address).report
 
     def draft_stored_comparison(
@@ -452,15 +454,15 @@ class FileReader:
         ).report
 
     def draft_sealed(
-        self, arrived: StoredUpload, protocol: Protocol, title: str, spec: JudgeSpec, address: str
+        self, upload: StoredUpload, protocol: Protocol, title: str, spec: JudgeSpec, address: str
     ) -> AnyReport:
         """Drafts the report of a file's matches with references that only the judge reads."""
-        file = read_submission(arrived.path, name=arrived.name)
+        file = read_submission(upload.path, name=upload.name)
         return self.submissions.sealed.draft(file, protocol, title, spec.model, address)
 
     def draft_file(
         self,
-        arrived: StoredUpload,
+        upload: StoredUpload,
         chosen: FileChoice,
         protocol: str,
         title: str,
@@ -468,7 +470,7 @@ class FileReader:
         address: str,
     ) -> AnyReport:
         """Drafts the report of all answers that the rules leave open in a file."""
-        opened = self._open_file(arrived, chosen)
+        opened = self._open_file(upload, chosen)
         if opened.is_hidden:
             raise JobServiceError(_HIDDEN_FROM_JUDGES)
         return _draft_rest_of(opened.report(protocol, title), spec, address)
@@ -495,38 +497,39 @@ class FileReader:
         return replace(draft, judge=replace(draft.judge, model=spec.model, address=address))
 
     def price_drafts(
-        self, makes: Sequence[partial[AnyReport]], asking: Asking
+        self, report_makers: Sequence[partial[AnyReport]], judge: AskedJudge
     ) -> list[Quote | OptionsError]:
         """Returns the cost of judging each draft, or what its options lack. Raises JobServiceError."""
 
-        def price(make: partial[AnyReport]) -> Quote | OptionsError:
+        def price(make_report: partial[AnyReport]) -> Quote | OptionsError:
             try:
-                return self._cost(make(asking.spec, asking.address), asking)
+                report = make_report(judge.spec, judge.address)
+                return self._cost(report, judge)
             except OptionsError as error:
                 return error
 
-        return [price(make) for make in makes]
+        return [price(make_report) for make_report in report_makers]
 
-    def draft_with_cost(self, make: partial[AnyReport], asking: Asking) -> CostedDraft:
+    def draft_with_cost(self, make_report: partial[AnyReport], judge: AskedJudge) -> CostedDraft:
         """Makes a draft with the cost of judging it. Raises JobServiceError."""
-        report = make(asking.spec, asking.address)
-        return CostedDraft(written(report), self._cost(report, asking))
+        report = make_report(judge.spec, judge.address)
+        return CostedDraft(written(report), self._cost(report, judge))
 
-    def _cost(self, report: AnyReport, asking: Asking) -> Quote:
+    def _cost(self, report: AnyReport, judge: AskedJudge) -> Quote:
         """Returns the cost of judging. Secret texts cost as if all were new and equally long, so no price reveals one.
 
         Raises JobServiceError where a user's own judge would be sent a secret.
         """
         is_blind = self.submissions.is_blind(report)
-        if is_blind and asking.is_own:
+        if is_blind and judge.is_own:
             is_sealed = isinstance(report, SealedReport)
             raise JobServiceError(_SEALED_FROM_OWN if is_sealed else _BLIND_TO_OWN)
         opened = self.submissions.open_draft(report)
         if not is_blind:
-            return quote(opened, asking.spec, asking.owner, self.cache)
-        real_cost = quote(opened, asking.spec, asking.owner, cache=None)
+            return quote(opened, judge.spec, judge.owner, self.cache)
+        real_cost = quote(opened, judge.spec, judge.owner, cache=None)
         even_draft = self.submissions.draft_to_price(report)
-        shown_cost = quote(even_draft, asking.spec, asking.owner, cache=None)
+        shown_cost = quote(even_draft, judge.spec, judge.owner, cache=None)
         # the run still stops at its real cost, which nobody is shown
         return replace(shown_cost, most=real_cost.most)
 
@@ -568,16 +571,16 @@ def _describe_file(opened: OpenedFile, match: QuestionMatch) -> Recognised:
 
 
 def _open_alone(
-    arrived: StoredUpload,
+    upload: StoredUpload,
     benchmark: str | FileBenchmark[Any],
     wanted: Callable[[], bool] | None = None,
 ) -> OpenedFile:
     """Opens a file without questions beside it, as a benchmark."""
     opened = open_upload(
-        arrived.path,
-        name=arrived.name,
+        upload.path,
+        name=upload.name,
         benchmark=benchmark,
-        wanted=wanted or arrived.path.exists,
+        wanted=wanted or upload.path.exists,
     )
     assert opened, "a benchmark that is given takes any file"
     return opened

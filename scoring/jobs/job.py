@@ -40,7 +40,7 @@ class Job:
     model: str
     own_key: bool
     asker: str | None
-    """Under whom the replies of an own judge are kept, whoever owns the job since; None for the operator's judge."""
+    """The owner when it was made, under whom an own judge's replies stay cached; None for the operator's judge."""
     quote: Quote
     spent: int
     """What its runs with an own key have cost, in millionths of a US dollar."""
@@ -77,7 +77,7 @@ class Claim(NamedTuple):
     draft_json: str
     spec_json: str
     network: str | None
-    """Code of the network that pays too."""
+    """Code of the network that pays beside the owner; None without one."""
 
     @property
     def draft(self) -> AnyReport:

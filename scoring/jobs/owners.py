@@ -1,8 +1,8 @@
 """Owners: a person's reports in several browsers, which a code brings together.
 
-A report belongs to the cookie under which it was scored, or to the account that was logged in. A code that one browser
-shows, and another enters within minutes, brings the reports of both together: they belong to the browser that shows it,
-or to the one that enters it if only that has an account, and both own them all. Only the code's digest is stored.
+A report belongs to the cookie under which it was scored, or to the account that was logged in. When one browser shows a
+code, and another enters it within minutes, the reports of both get one owner, and both browsers act as that owner. This
+is the browser that shows the code, unless only the other one has an account. Only the code's digest is stored.
 
 A login makes the browser's own reports the account's. The guest's cookie owns none of them any more: somebody may have
 planted it. After a logout the browser owns nothing.
@@ -99,15 +99,15 @@ class ReportOwners:
                     "This code opens nothing: it was used, is older than 10 minutes, or has a typo."
                 )
             # Since it showed the code, the owner may have been merged with another.
-            showing = _owner_of_cookie(connection, code_owner)
-            entering = _owner_of_cookie(connection, cookie)
-            if entering == showing:
+            showing_owner = _owner_of_cookie(connection, code_owner)
+            entering_owner = _owner_of_cookie(connection, cookie)
+            if entering_owner == showing_owner:
                 return
             # an account stays the owner, whoever logs in at the other browser
-            if entering.startswith(PERSON_KEY) and not showing.startswith(PERSON_KEY):
-                _merge(connection, showing, into=entering)
+            if entering_owner.startswith(PERSON_KEY) and not showing_owner.startswith(PERSON_KEY):
+                _merge(connection, showing_owner, new_owner=entering_owner)
             else:
-                _merge(connection, entering, into=showing)
+                _merge(connection, entering_owner, new_owner=showing_owner)
 
     def log_in(self, account: Account, guest: str) -> None:
         """Moves a guest's reports to the account that has just logged in.
@@ -123,22 +123,22 @@ class ReportOwners:
             _move_reports(connection, guest, owner)
 
 
-def _move_reports(connection: Connection, before: str, into: str) -> None:
-    """Gives all that the owner `before` has to the owner `into`."""
+def _move_reports(connection: Connection, old_owner: str, new_owner: str) -> None:
+    """Gives one owner's reports to another."""
     for owned_table in OWNED_TABLES:
         # A table is missing until the module that defines it is loaded.
         if not inspect(connection).has_table(owned_table.name):
             continue
-        rows = update(owned_table).where(owned_table.c.owner == before)
-        connection.execute(rows.values(owner=into))
+        rows = update(owned_table).where(owned_table.c.owner == old_owner)
+        connection.execute(rows.values(owner=new_owner))
 
 
-def _merge(connection: Connection, before: str, into: str) -> None:
+def _merge(connection: Connection, old_owner: str, new_owner: str) -> None:
     """Makes one owner part of another: its reports of today and later, and the browsers that were merged with it."""
-    _move_reports(connection, before, into)
-    browsers = update(REPORT_BROWSER).where(REPORT_BROWSER.c.owner == before)
-    connection.execute(browsers.values(owner=into))
-    connection.execute(insert(REPORT_BROWSER).values(cookie=before, owner=into))
+    _move_reports(connection, old_owner, new_owner)
+    browsers = update(REPORT_BROWSER).where(REPORT_BROWSER.c.owner == old_owner)
+    connection.execute(browsers.values(owner=new_owner))
+    connection.execute(insert(REPORT_BROWSER).values(cookie=old_owner, owner=new_owner))
 
 
 def _owner_of_cookie(connection: Connection, cookie: str) -> str:

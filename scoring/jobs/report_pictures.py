@@ -123,10 +123,9 @@ class ReportPictures:
             return
         kept_pictures = self.numbers(job.link)
         wanted = [answer for answer in labelled[:MOST_LABELLED] if answer.id not in kept_pictures]
-        if labelled and not wanted:
-            return
-        # Without `labelled`, the wrong answers that the report shows are wanted.
-        if not labelled and kept_pictures:
+        # Without `labelled`, `wanted` is empty, which means the wrong answers that the report shows.
+        has_all = not wanted if labelled else bool(kept_pictures)
+        if has_all:
             return
         upload = self._uploads.latest(job.owner, job.file)
         if upload is None:
@@ -214,7 +213,7 @@ def report_pictures(
     stamp: QuestionStamp | None = report.questions
     if questions is None and stamp is not None and (stamp.name, stamp.md5) in on_server:
         questions = UploadedFile(on_server[stamp.name, stamp.md5], stamp.name)
-        limits = COMMAND_LINE
+        limits = COMMAND_LINE  # The question files of this server have any length.
     file = UploadedFile(roles.answers, roles.name)
     pictures = wanted_pictures(
         file, questions, benchmark.column_names, answers, shown_answers, limits

@@ -202,9 +202,9 @@ def _join(file: SubmissionFile, sealed_set: SealedSet) -> _Joined:
     )
     answers: dict[str, str] = {}
     names_by_problem: dict[str, list[str]] = {}
-    """Names of the entries with each problem, by its sentence with a gap for them."""
     for entry in file.entries:
-        problem_template = index.add_answer(entry, answers)  # else the answer is in `answers` now
+        # The template has a gap for the names. Without a problem, the answer is in `answers` now.
+        problem_template = index.add_answer(entry, answers)
         if problem_template:
             names_by_problem.setdefault(problem_template, []).append(entry.name)
     left_out = len(names_by_problem.pop(UNKNOWN, []))

@@ -2,7 +2,7 @@
 
 A day's limit slows this down. Hidden right answers have a limit for good too: two reports that differ in one answer
 tell whether it is right. A report has at most log2(n + 1) bits on a group of n answers, so that one person learns
-`MOST_EVER` times as much, and no more.
+`MOST_EVER` times as much at most.
 """
 
 from collections.abc import Mapping
@@ -80,7 +80,7 @@ class SecretDays:
     def begin(
         self, connection: Connection, owner: str, network: str | None, benchmark: str = ""
     ) -> str:
-        """Counts one more report. Returns why it may not begin, "" if it may. The caller has taken its turn at `job`.
+        """Counts a report and returns "", or returns why it may not begin. The caller has taken its turn at `job`.
 
         `network` is the network's code of today, `benchmark` the name of one with hidden answers.
         """

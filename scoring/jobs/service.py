@@ -24,8 +24,8 @@ from scoring.jobs.file_roles import FileRoles, file_roles
 from scoring.jobs.files import (
     FROM_FILE,
     LARGE,
-    Asking,
-    Draft,
+    AskedJudge,
+    DraftRecipe,
     FileChoice,
     FileReader,
     JobServiceError,
@@ -63,7 +63,7 @@ class OwnJudge:
 
     model: str
     address: Endpoint
-    try_out: bool
+    may_be_tried_out: bool
     """Whether it may be tried out if it is unknown."""
 
 
@@ -119,14 +119,14 @@ class JobService:
 
     def _upload(self, owner: str, token: str) -> StoredUpload:
         """An owner's upload, led by its answers. Raises FileRolesError, SpecError and RowsError."""
-        arrived = self.upload_store.find(owner, token)
-        if len(arrived.files) < 2:
-            return arrived
-        return arrived.led_by(self._roles(arrived).name)
+        upload = self.upload_store.find(owner, token)
+        if len(upload.files) < 2:
+            return upload
+        return upload.led_by(self._roles(upload).name)
 
-    def _roles(self, arrived: StoredUpload) -> FileRoles:
-        paths = [file.path for file in arrived.files]
-        read = partial(self._read, Source.from_upload(arrived), file_roles, arrived)
+    def _roles(self, upload: StoredUpload) -> FileRoles:
+        paths = [file.path for file in upload.files]
+        read = partial(self._read, Source.from_upload(upload), file_roles, upload)
         return self.page_cache.get(("roles", paths), read)
 
     def brings_spec(self, owner: str, token: str) -> bool:
@@ -149,9 +149,9 @@ class JobService:
         self, owner: str, token: str, benchmark: str, questions: object = None
     ) -> Recognised:
         """Describes a file of free answers to the question set of this name, or to the first set that it answers."""
-        arrived = self._upload(owner, token)
+        upload = self._upload(owner, token)
         return self._read(
-            Source.from_upload(arrived), self.reader.describe_answers, arrived, benchmark, questions
+            Source.from_upload(upload), self.reader.describe_answers, upload, benchmark, questions
         )
 
     def benchmarks_here(self) -> frozenset[str]:
@@ -175,97 +175,108 @@ class JobService:
 
         A large file, which another process reads, is read to its end, since `waits` can't be asked there.
         """
-        arrived = self._upload(owner, token)
-        source = Source.from_upload(arrived)
+        upload = self._upload(owner, token)
+        source = Source.from_upload(upload)
         if self.aside is not None and source.is_large:
-            return self._read(source, self.reader.recognise, owner, arrived, chosen)
-        return self.reader.recognise(owner, arrived, chosen, waits)
+            return self._read(source, self.reader.recognise, owner, upload, chosen)
+        return self.reader.recognise(owner, upload, chosen, waits)
 
     def own_look(self, owner: str, token: str) -> OwnLook | None:
         """Returns an upload's columns, with the fields of an own benchmark guessed from them; None if it has a spec."""
-        arrived = self._upload(owner, token)
-        read = partial(self._read, Source.from_upload(arrived), own_look, self._roles(arrived))
-        return self.page_cache.get(("own look", [file.path for file in arrived.files]), read)
+        upload = self._upload(owner, token)
+        read = partial(self._read, Source.from_upload(upload), own_look, self._roles(upload))
+        return self.page_cache.get(("own look", [file.path for file in upload.files]), read)
 
     def own_check(
         self, owner: str, token: str, chosen: FileChoice, judge: OwnJudge | None
     ) -> OwnCheck:
         """Checks a file by its owner's spec before it is scored, with the prompt and price of a judge."""
-        arrived = self._upload(owner, token)
-        asking = self._asking(owner, judge)
+        upload = self._upload(owner, token)
+        asked_judge = self._asked_judge(owner, judge)
         read = partial(
-            self._read, Source.from_upload(arrived), self.reader.own_check, arrived, chosen, asking
+            self._read,
+            Source.from_upload(upload),
+            self.reader.own_check,
+            upload,
+            chosen,
+            asked_judge,
         )
-        return self.page_cache.get(("own check", arrived.token, chosen, asking), read)
+        return self.page_cache.get(("own check", upload.token, chosen, asked_judge), read)
 
     def has_grades(self, owner: str, token: str) -> bool:
         """Whether a file holds grades already, so that its report is free."""
-        arrived = self._upload(owner, token)
+        upload = self._upload(owner, token)
         return self.page_cache.get(
             ("graded", owner, token),
-            lambda: self._read(Source.from_upload(arrived), self.reader.has_grades, arrived),
+            lambda: self._read(Source.from_upload(upload), self.reader.has_grades, upload),
         )
 
     def report_grades(
         self, owner: str, token: str, questions: str, options: Options, title: str
     ) -> Job:
         """Stores the report of a file of grades, as a finished job."""
-        arrived = self._upload(owner, token)
+        upload = self._upload(owner, token)
         make_report = self.reader.graded_report
         report = self._read(
-            Source.from_upload(arrived), make_report, arrived, questions, options, title
+            Source.from_upload(upload), make_report, upload, questions, options, title
         )
-        return self.jobs.add_done(owner, report, arrived.network)
+        return self.jobs.add_done(owner, report, upload.network)
 
     def draft_answers(
         self, owner: str, token: str, questions: str, options: Options, title: str
-    ) -> Draft:
+    ) -> DraftRecipe:
         """Draft of a file of answers to a question set."""
-        arrived = self._upload(owner, token)
-        make_report = partial(self.reader.draft_answers, arrived, questions, options, title)
-        return Draft(make_report, lambda: Source.from_upload(arrived))
+        upload = self._upload(owner, token)
+        make_report = partial(self.reader.draft_answers, upload, questions, options, title)
+        return DraftRecipe(make_report, lambda: Source.from_upload(upload))
 
-    def draft_comparison(self, owner: str, token: str, request: SubmissionRequest) -> Draft:
+    def draft_comparison(self, owner: str, token: str, request: SubmissionRequest) -> DraftRecipe:
         """Draft of a file's matches with the models of the item bank."""
-        arrived = self._upload(owner, token)
-        make_report = partial(self.reader.draft_comparison, owner, arrived, request)
-        return Draft(make_report, lambda: Source.from_upload(arrived))
+        upload = self._upload(owner, token)
+        make_report = partial(self.reader.draft_comparison, owner, upload, request)
+        return DraftRecipe(make_report, lambda: Source.from_upload(upload))
 
-    def draft_stored_comparison(self, stored: StoredModel, request: SubmissionRequest) -> Draft:
-        return Draft(partial(self.reader.draft_stored_comparison, stored, request))
+    def draft_stored_comparison(
+        self, stored: StoredModel, request: SubmissionRequest
+    ) -> DraftRecipe:
+        return DraftRecipe(partial(self.reader.draft_stored_comparison, stored, request))
 
-    def draft_sealed(self, owner: str, token: str, protocol: Protocol, title: str) -> Draft:
+    def draft_sealed(self, owner: str, token: str, protocol: Protocol, title: str) -> DraftRecipe:
         """Draft of a file's matches with references that only the judge reads."""
-        arrived = self._upload(owner, token)
-        make_report = partial(self.reader.draft_sealed, arrived, protocol, title)
-        return Draft(make_report, lambda: Source.from_upload(arrived))
+        upload = self._upload(owner, token)
+        make_report = partial(self.reader.draft_sealed, upload, protocol, title)
+        return DraftRecipe(make_report, lambda: Source.from_upload(upload))
 
-    def extract(self, owner: str, token: str, chosen: FileChoice, protocol: str, title: str) -> Job:
+    def report_by_rules(
+        self, owner: str, token: str, chosen: FileChoice, protocol: str, title: str
+    ) -> Job:
         """Stores the report that rules alone make of a file, as a finished job."""
-        arrived = self._upload(owner, token)
+        upload = self._upload(owner, token)
         self.upload_store.check_disk()
         make_report = self.reader.report_by_rules
         report = self._read(
-            Source.from_upload(arrived), make_report, arrived, chosen, protocol, title
+            Source.from_upload(upload), make_report, upload, chosen, protocol, title
         )
-        job = self.jobs.add_done(owner, report, arrived.network)
+        job = self.jobs.add_done(owner, report, upload.network)
         self.pictures.keep_soon(job)
         return job
 
     def draft_file(
         self, owner: str, token: str, chosen: FileChoice, protocol: str, title: str
-    ) -> Draft:
+    ) -> DraftRecipe:
         """Draft of all that the rules leave open in a file."""
-        arrived = self._upload(owner, token)
-        make_report = partial(self.reader.draft_file, arrived, chosen, protocol, title)
-        return Draft(make_report, lambda: Source.from_upload(arrived))
+        upload = self._upload(owner, token)
+        make_report = partial(self.reader.draft_file, upload, chosen, protocol, title)
+        return DraftRecipe(make_report, lambda: Source.from_upload(upload))
 
     def delete(self, owner: str, link: str) -> None:
         """Deletes a job and its file, but no newer file of the same name. Raises JobError."""
         job = self.jobs.delete(owner, link)
-        # A judge reads a file long after it came; a free report that is scored again has the latest time.
-        read_at = job.created if job.address else job.finished or job.created
-        self.upload_store.drop(owner, job.file, before=read_at.timestamp())
+        # A judged job finishes long after its file was read. A free report finishes at once, and anew when its file is
+        # scored again.
+        finished_at = job.finished or job.created
+        file_read_at = job.created if job.address else finished_at
+        self.upload_store.drop(owner, job.file, before=file_read_at.timestamp())
 
     def count_left(self, job: Job) -> int:
         """Returns the number of answers that the rules left open in a report without a judge; else 0."""
@@ -279,16 +290,16 @@ class JobService:
         except ReportError:  # It can't be read any more.
             return 0
 
-    def draft_rest(self, owner: str, link: str) -> Draft:
+    def draft_rest(self, owner: str, link: str) -> DraftRecipe:
         """Draft of the answers that the rules left open in a report."""
-        return Draft(
+        return DraftRecipe(
             partial(self.reader.draft_rest, owner, link), lambda: self._stored_source(link)
         )
 
     def first_grades(self, job: Job) -> list[FirstGrade]:
         """Returns the outcomes of a job's first questions, as far as they are judged.
 
-        None of a large job, of one whose draft can't be read any more, and of one with secret texts, since a single
+        Empty for a large job, for one whose draft can't be read any more, and for one with secret texts, since a single
         outcome would reveal something of them.
         """
         try:
@@ -302,44 +313,50 @@ class JobService:
         outcomes = known_outcomes(tasks, stored.spec, job.address, job.asker, self.cache)
         return [FirstGrade(name, benchmark.outcome_text(outcome)) for name, outcome in outcomes]
 
-    def price(self, owner: str, draft: Draft, judge: OwnJudge | None) -> Quote:
-        """Returns the cost of judging a draft, without a price for an unknown judge."""
+    def price(self, owner: str, draft: DraftRecipe, judge: OwnJudge | None) -> Quote:
+        """Returns the cost of judging a draft, without a price for an unknown judge. Raises OptionsError."""
         cost = self.costs(owner, [draft], judge)[0]
         if isinstance(cost, OptionsError):
             raise cost
         return cost
 
     def costs(
-        self, owner: str, drafts: Sequence[Draft], judge: OwnJudge | None
+        self, owner: str, drafts: Sequence[DraftRecipe], judge: OwnJudge | None
     ) -> Sequence[Quote | OptionsError]:
         """Returns the cost of judging each draft of a file, or what its options lack."""
-        asking = self._asking(owner, judge)
-        makes = [draft.make for draft in drafts]
+        asked_judge = self._asked_judge(owner, judge)
+        report_makers = [draft.make_report for draft in drafts]
         return self.page_cache.get(
-            ([draft.cache_key for draft in drafts], asking),
-            lambda: self._read(drafts[0].source(), self.reader.price_drafts, makes, asking),
+            ([draft.cache_key for draft in drafts], asked_judge),
+            lambda: self._read(
+                drafts[0].source(), self.reader.price_drafts, report_makers, asked_judge
+            ),
         )
 
-    def _asking(self, owner: str, judge: OwnJudge | None) -> Asking:
+    def _asked_judge(self, owner: str, judge: OwnJudge | None) -> AskedJudge:
         """Returns the judge that a price is for; its name or price may be unknown."""
         if judge is not None:
             judge_spec = known_spec(judge.model, judge.address, self.jobs)
             spec = with_price(judge_spec or replace(UNNAMED, model=judge.model), self.prices)
             judge_owner = owner if judge.address.address else ""
-            return Asking(spec, judge.address.address, judge_owner, is_own=True)
+            return AskedJudge(spec, judge.address.address, judge_owner, is_own=True)
         if self.operator is not None:
-            return Asking(self.operator.spec, self.operator.endpoint.address, None, is_own=False)
-        return Asking(UNNAMED, "", "", is_own=False)
+            return AskedJudge(
+                self.operator.spec, self.operator.endpoint.address, None, is_own=False
+            )
+        return AskedJudge(UNNAMED, "", "", is_own=False)
 
     def quote(
-        self, owner: str, draft: Draft, judge: OwnJudge | None, network: str | None = None
+        self, owner: str, draft: DraftRecipe, judge: OwnJudge | None, network: str | None = None
     ) -> Job:
         """Keeps a draft with its cost as a job that its owner may start."""
         address, spec = self._judge(owner, judge, network)
         self.upload_store.check_disk()
         is_own = judge is not None
-        asking = Asking(spec, address.address, address.owner, is_own)
-        costed = self._read(draft.source(), self.reader.draft_with_cost, draft.make, asking)
+        asked_judge = AskedJudge(spec, address.address, address.owner, is_own)
+        costed = self._read(
+            draft.source(), self.reader.draft_with_cost, draft.make_report, asked_judge
+        )
         cost = costed.cost
         if not is_own and self.exceeds_ceiling(cost):
             raise JobServiceError(
@@ -352,12 +369,12 @@ class JobService:
         self, owner: str, link: str, judge: OwnJudge | None, network: str | None = None
     ) -> Job:
         """Quotes a stopped job's draft for another judge, as a new job; the stopped one stays."""
-        draft = Draft(
+        draft = DraftRecipe(
             partial(self.reader.redraft_stopped, owner, link), lambda: self._stored_source(link)
         )
         return self.quote(owner, draft, judge, network)
 
-    def trial(self, owner: str, judge: OwnJudge) -> TrialState:
+    def trial_state(self, owner: str, judge: OwnJudge) -> TrialState:
         return self.worker.trials.state(owner, judge.address, judge.model)
 
     def exceeds_ceiling(self, cost: Quote) -> bool:
@@ -395,7 +412,7 @@ class JobService:
         self._judge(owner, judge, network)
 
     def _judge(self, owner: str, own: OwnJudge | None, network: str | None = None) -> _Judge:
-        """Returns a user's own judge, else the operator's. Raises JobServiceError, and for a trial what that raises."""
+        """Returns a user's own judge, else the operator's. Raises JobServiceError, and as `Trials.spec`."""
         if own is not None:
             return self._own_judge(owner, own, network)
         if self.operator is None:
@@ -413,7 +430,7 @@ class JobService:
         if not own.address.key.reveal():
             raise JobServiceError("Your judge needs a key. Enter it above, then press again.")
         spec = known_spec(own.model, own.address, self.jobs)
-        if spec is None and not own.try_out:
+        if spec is None and not own.may_be_tried_out:
             raise JobServiceError(
                 f"We don't know {own.model!r}. {TRY_OUT}. Tick “Test this judge first”, then press again."
             )

@@ -33,9 +33,9 @@ def free_slug(title: str, benchmark: str, is_taken: Callable[[str], object]) -> 
 
 def _plain(text: str, most: int) -> str:
     """Returns a text in small Latin letters without accents, and digits, with hyphens for all else."""
-    apart = unicodedata.normalize("NFKD", text[:200]).lower()
-    bare = "".join(letter for letter in apart if not unicodedata.combining(letter))
-    hyphenated = _OTHERS.sub("-", bare).lstrip("-")
+    decomposed = unicodedata.normalize("NFKD", text[:200]).lower()
+    without_accents = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    hyphenated = _OTHERS.sub("-", without_accents).lstrip("-")
     return hyphenated[:most].rstrip("-")
 
 

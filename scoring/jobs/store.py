@@ -16,6 +16,7 @@ from typing import NamedTuple
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    Column,
     ColumnElement,
     Connection,
     Float,
@@ -34,7 +35,6 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy import Column as Field
 
 from arena.battles.quotas import Kind, NetworkDays
 from arena.cache import Cache
@@ -54,41 +54,42 @@ from scoring.serialize import ReportError, read_record, record_json
 JOB = Table(
     "job",
     METADATA,
-    Field("link", Text, primary_key=True),
-    Field("owner", Text, nullable=False, index=True),
+    Column("link", Text, primary_key=True),
+    Column("owner", Text, nullable=False, index=True),
     *(
-        Field(name, Text, nullable=False)
+        Column(name, Text, nullable=False)
         for name in ("draft", "benchmark", "benchmark_name", "protocol", "title", "file")
     ),
     # The judge; empty if rules alone decide.
-    *(Field(name, Text, nullable=False) for name in ("address", "model", "spec")),
-    Field("own_key", Boolean, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("address", "model", "spec")),
+    Column("own_key", Boolean, nullable=False),
     # The owner when it was made, under whom the replies of an own judge are kept; None for the operator's judge.
-    Field("asker", Text),
-    Field("quote", Text, nullable=False),
-    Field("ratio", Float, nullable=False),
+    Column("asker", Text),
+    Column("quote", Text, nullable=False),
+    # The real cost of its replies so far over their estimated cost.
+    Column("ratio", Float, nullable=False),
     # What its runs with an own key have cost, in millionths of a US dollar.
-    Field("spent", BigInteger, nullable=False),
-    Field("state", Text, nullable=False),
-    Field("problem", Text, nullable=False),
-    *(Field(name, Integer, nullable=False) for name in ("done", "total", "fresh")),
-    Field("created", Moment, nullable=False),
-    *(Field(name, Moment) for name in ("queued", "started", "finished")),
-    Field("holder", Text),
-    Field("until", Moment),
-    Field("report", Text),
-    Field("network", Text),
-    Field("published", Boolean, nullable=False),
-    Field("slug", Text, unique=True),
-    Field("withdrawn", Text),
-    Field("score", Text),
+    Column("spent", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("problem", Text, nullable=False),
+    *(Column(name, Integer, nullable=False) for name in ("done", "total", "fresh")),
+    Column("created", Moment, nullable=False),
+    *(Column(name, Moment) for name in ("queued", "started", "finished")),
+    Column("holder", Text),
+    Column("until", Moment),
+    Column("report", Text),
+    Column("network", Text),
+    Column("published", Boolean, nullable=False),
+    Column("slug", Text, unique=True),
+    Column("withdrawn", Text),
+    Column("score", Text),
     Index("job_queue", "state", "queued"),
 )
 FREE_REPORT = Table(
     "free_report",
     METADATA,
-    Field("link", ForeignKey("job.link", ondelete="CASCADE"), primary_key=True),
-    Field("digest", Text, nullable=False, index=True),
+    Column("link", ForeignKey("job.link", ondelete="CASCADE"), primary_key=True),
+    Column("digest", Text, nullable=False, index=True),
 )
 """Free reports; `digest` is the sha256 of the file, the title and all settings, but not of the time."""
 _FREE = and_(JOB.c.state == "done", JOB.c.queued.is_(None))
@@ -100,7 +101,7 @@ MOST_OF_OWNER = 20
 MOST_OF_NETWORK = 100
 """Most free reports of a network on a day, and most quotes."""
 _JOB_COLUMNS = [
-    field for field in JOB.c if field.name not in ("draft", "spec", "report", "network")
+    column for column in JOB.c if column.name not in ("draft", "spec", "report", "network")
 ]
 LEASE = timedelta(seconds=30)
 """The time that a server keeps its jobs without a sign of life, by the database's clock."""
@@ -138,8 +139,8 @@ class Jobs:
         self._lease = lease
         self._days = NetworkDays(database)
         self.owners = ReportOwners(database)
-        self._sealed = SecretDays(database, "sealed")
-        self.hidden = SecretDays(database, "hidden")
+        self._sealed_days = SecretDays(database, "sealed")
+        self.hidden_days = SecretDays(database, "hidden")
         self._reports: Cache[_ParsedReport] = Cache(
             20_000_000, 60, weigh=lambda parsed: parsed.characters
         )
@@ -208,7 +209,9 @@ class Jobs:
             self._count_on_network(connection, network, "reports", words="free reports")
             if benchmark_named(record.benchmark).way == "hidden":
                 code = self._days.code(connection, network, "reports") if network else None
-                if hindrance := self.hidden.begin(connection, owner, code, record.benchmark_name):
+                if hindrance := self.hidden_days.begin(
+                    connection, owner, code, record.benchmark_name
+                ):
                     raise JobError(hindrance)
             job = self._insert(
                 connection, owner, record, _NO_COST, state="done", spec="", own_key=False, **ended
@@ -239,7 +242,7 @@ class Jobs:
             # Only a job's first start counts as a report on sealed items.
             if job.state == "quoted" and benchmark_of(job).way == "sealed":
                 code = connection.scalar(select(JOB.c.network).where(JOB.c.link == link))
-                if hindrance := self._sealed.begin(connection, owner, code):
+                if hindrance := self._sealed_days.begin(connection, owner, code):
                     raise JobError(hindrance)
             queued = {"state": "waiting", "problem": "", "queued": now()}
             payer = {} if job.own_key else {"network": paying_network}
@@ -346,7 +349,7 @@ class Jobs:
         except ReportError:
             return None
 
-    def _parsed(self, benchmark: str, link: str, column: Field[str]) -> AnyReport:
+    def _parsed(self, benchmark: str, link: str, column: Column[str]) -> AnyReport:
         """Returns a report or draft, from the cache if possible: neither changes as long as its job exists."""
 
         def parse() -> _ParsedReport:
@@ -392,7 +395,7 @@ class Jobs:
 
     # Calls by servers
 
-    def take(
+    def claim(
         self, holder: str, keys: frozenset[str], busy: frozenset[str], lent: bool = True
     ) -> Claim | None:
         """Claims the job that has waited longest, or an orphan of a dead server; None if there is none.
@@ -427,7 +430,7 @@ class Jobs:
             row = connection.execute(select_claim.where(JOB.c.link == link)).one()
         return Claim(job, row.draft, row.spec, row.network)
 
-    def keep(self, holder: str, links: frozenset[str]) -> frozenset[str]:
+    def renew_leases(self, holder: str, links: frozenset[str]) -> frozenset[str]:
         """Renews a server's leases and returns the jobs it still holds; the others were cancelled or lost."""
         is_held = (JOB.c.holder == holder) & JOB.c.link.in_(links) & JOB.c.state.in_(ACTIVE)
         with self._database.write() as connection:
@@ -441,14 +444,14 @@ class Jobs:
             row = connection.execute(select_jobs().where(_judged_by(holder, link))).one_or_none()
         return job_of(row) if row else None
 
-    def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
+    def note_progress(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
         """Stores a job's progress; `ratio` is that of the real to the estimated cost of its replies so far."""
         with self._database.write() as connection:
             change = update(JOB).where(_judged_by(holder, link))
             counts = {"done": progress.done, "total": progress.total, "fresh": progress.fresh}
             connection.execute(change.values(**counts, ratio=ratio, problem=progress.waits))
 
-    def pay(self, link: str, spent: int) -> None:
+    def note_spent(self, link: str, spent: int) -> None:
         """Stores what all runs of a job with an own key have cost, in millionths of a US dollar."""
         with self._database.write() as connection:
             connection.execute(update(JOB).where(JOB.c.link == link).values(spent=spent))
@@ -473,7 +476,7 @@ class Jobs:
             with self._database.write() as connection:
                 self._give_back(connection, JOB.c.holder.is_not(None))
 
-    def lapse(self) -> None:
+    def release_lapsed(self) -> None:
         """Returns the jobs of servers that died to the queue; those with their owner's key wait for it."""
         with self._database.write() as connection:
             self._give_back(connection, JOB.c.until < present(connection))

@@ -117,7 +117,7 @@ class Submissions:
         self._blindness = blindness
         self._draw_key = database.secret_key("opponents") if blindness else b""
         """The key of the draw of opponents, which is secret like the texts; empty for operators."""
-        self.store = SubmissionStore(database, self._blind)
+        self.store = SubmissionStore(database, self._blind_keys)
         self.sealed = SealedSets(database)
 
     def has_any(self) -> bool:
@@ -168,9 +168,9 @@ class Submissions:
         return isinstance(report, MatchReport) and bool(self._blind_items(report))
 
     def _blind_items(self, report: MatchReport) -> frozenset[str]:
-        return self._blind(report.by_item)
+        return self._blind_keys(report.by_item)
 
-    def _blind(self, keys: Container[str]) -> frozenset[str]:
+    def _blind_keys(self, keys: Container[str]) -> frozenset[str]:
         """Returns the keys of items that voters may still be shown, out of these. Raises DatabaseError."""
         if self._blindness is None:
             return frozenset()
@@ -189,15 +189,16 @@ class Submissions:
             {key: (item.instance.instruction, item.names) for key, item in bank.items()}
         )
         answers: dict[str, str] = {}
-        # A misfit is the problem's text, with {} for the entries that have it.
-        entries_by_misfit: dict[str, list[str]] = {}
+        names_by_problem: dict[str, list[str]] = {}
         for entry in file.entries:
-            if misfit := index.add_answer(entry, answers):
-                entries_by_misfit.setdefault(misfit, []).append(entry.name)
-        left_out = entries_by_misfit.pop(UNKNOWN, [])
+            # The template has a gap for the names. Without a problem, the answer is in `answers` now.
+            problem_template = index.add_answer(entry, answers)
+            if problem_template:
+                names_by_problem.setdefault(problem_template, []).append(entry.name)
+        left_out = names_by_problem.pop(UNKNOWN, [])
         problems = list(file.problems)
-        for misfit, entries in entries_by_misfit.items():
-            problems.append(misfit.format(count_with_names(entries)))
+        for problem_template, names in names_by_problem.items():
+            problems.append(problem_template.format(count_with_names(names)))
         sources = Counter(bank[item].source for item in answers)
         if len(sources) > 1:
             counts = ", ".join(f"{count:,} of {source!r}" for source, count in sources.items())
@@ -220,9 +221,9 @@ class Submissions:
     def draft_stored(
         self, model: str, source: str, request: SubmissionRequest, judge: str, address: str
     ) -> Drafted:
-        """Draws opponents of a model of the bank, also submissions.
+        """Draws opponents of a model of the bank, among its other models and the submissions.
 
-        Submissions to items that voters may still be shown are left out: they may be copies of the bank's answers.
+        On items that voters may still be shown, submissions are left out: they may be copies of the bank's answers.
         """
         bank = self._bank()
         answers = {
@@ -235,9 +236,9 @@ class Submissions:
             problems.append(
                 f"There are no answers of {model!r} to items of {source!r} here. Name another model."
             )
-        public_items = answers.keys() - self._blind(answers)
+        public_items = answers.keys() - self._blind_keys(answers)
         rivals = {key: dict(bank[key].answers) for key in answers}
-        rivals |= self._rivals(bank, public_items, "", model, source)
+        rivals |= self._rivals(bank, public_items, owner="", title=model, source=source)
         for rival_answers in rivals.values():
             del rival_answers[model]
         contender = _Contender(model, "(item bank)", stored=True, answers=answers, rivals=rivals)

@@ -75,7 +75,7 @@ class Trials:
         raise TrialRuns(f"Testing {model}, for {SECONDS:g} seconds at most.")
 
     def state(self, owner: str, address: Endpoint, model: str) -> TrialState:
-        """Returns the state of the trial of a visitor's judge."""
+        """Returns the state of the trial of a visitor's judge; like `spec`, shows that its page still waits."""
         with self._lock:
             trial = self._trials.get(owner)
         if trial is None or trial.judge_digest != _digest(address, model):

@@ -175,9 +175,8 @@ class UploadStore:
                 self.discard(upload)
         for metadata_path in self.folder.glob(f"*{_METADATA_SUFFIX}"):
             with suppress(FileNotFoundError):
-                # It belongs to no upload here if the upload's files were deleted while it was written.
-                is_expired = metadata_path.stat().st_mtime < expired_before
-                if is_expired:
+                # One is left over if the files of its upload were deleted while it was written.
+                if metadata_path.stat().st_mtime < expired_before:
                     metadata_path.unlink()
 
     def _new_file(self, upload: StoredUpload, name: str) -> UploadedFile:
@@ -245,7 +244,7 @@ class UploadStore:
         for name, content in zip_files(packed.path):
             file = self._new_file(replace(upload, files=(*upload.files, *unpacked)), name)
             with file.path.open("wb") as opened:
-                room = _Room(self, upload, file, leaving=packed_size)
+                room = _Room(self, upload, file, zip_size=packed_size)
                 room.make()
                 for part in content:
                     room.add(len(part))
@@ -305,7 +304,8 @@ class UploadStore:
     def make_room(self, upload: StoredUpload, more: int) -> int:
         """Deletes the oldest uploads of the network that holds most until `more` bytes of this one fit.
 
-        Returns the bytes of this one with them. All its files in the folder count, since several may arrive at once.
+        Returns the bytes of this one, `more` included. All its files in the folder count, since several may arrive at
+        once.
         Raises UploadStoreError if its own network holds most or has used up its quarter, or if the disk is full.
         """
         self.check_disk()
@@ -342,7 +342,11 @@ class UploadStore:
         most: int,
         most_of_network: int,
     ) -> None:
-        """Discards from `others` until they weigh at most `most`, together with a network's `own` upload."""
+        """Discards the oldest upload of the heaviest network, until all together weigh at most `most`.
+
+        `own` is the weight of the upload that needs room, and `network` its network. Discarded uploads leave `others`.
+        Raises UploadStoreError if that network is the heaviest, or weighs more than `most_of_network`.
+        """
         weights = Counter({network: own})
         for other in others:
             weights[other.network] += weigh(other)
@@ -352,7 +356,7 @@ class UploadStore:
         if weights[network] > most_of_network:
             raise refusal
         while weights.total() > most:
-            # of equal networks the uploader's comes last
+            # Of equally heavy networks, the uploader's is spared.
             heaviest = max(weights, key=lambda code: (weights[code], code != network))
             if heaviest == network:
                 raise refusal
@@ -374,20 +378,24 @@ class _Room:
     """Room for a growing file of an upload, made anew after each sixteenth of the largest size, and at its end."""
 
     def __init__(
-        self, store: UploadStore, upload: StoredUpload, file: UploadedFile, leaving: int = 0
+        self, store: UploadStore, upload: StoredUpload, file: UploadedFile, zip_size: int = 0
     ) -> None:
-        """`leaving`: the bytes of the zip from which the file comes, which goes."""
+        """`zip_size`: the bytes of the zip that the file comes from, which is deleted afterwards."""
         self._store = store
         self._upload = upload
         self._file = file
-        self._leaving = leaving
+        self._zip_size = zip_size
         self._size = 0
         """Bytes of the upload, so far as they are known."""
         self._checked = 0
+        """Bytes for which room was made last."""
 
     def add(self, size: int) -> None:
         """Counts bytes that have arrived. Raises UploadStoreError if the upload is too large."""
         self._size += size
+        self._check_size()
+
+    def _check_size(self) -> None:
         most = self._store.most
         if self._size > most:
             raise UploadStoreError(
@@ -403,9 +411,9 @@ class _Room:
         """Makes room for bytes that have arrived and aren't written yet. Raises UploadStoreError."""
         if not self._file.path.exists():  # the upload was deleted meanwhile
             raise UploadStoreError(_GONE)
-        self._checked = self._store.make_room(self._upload, more - self._leaving)
-        self._size = 0
-        self.add(self._checked)
+        self._checked = self._store.make_room(self._upload, more - self._zip_size)
+        self._size = self._checked
+        self._check_size()
 
 
 class _Pace:

@@ -49,7 +49,7 @@ class _RunningJob:
     """Job in progress on this server."""
 
     claim: Claim
-    own: Endpoint | None
+    own_endpoint: Endpoint | None
     """Owner's endpoint and key; None for the operator's judge."""
     run_budget: RunBudget
     """What an own key may pay in this run and earlier ones."""
@@ -124,17 +124,21 @@ class JobWorker:
         self.wake()
         self._thread.join(GRACE_SECONDS + 1)
 
-    def begin(self, owner: str, link: str, own: Endpoint | None, network: str | None = None) -> Job:
+    def begin(
+        self, owner: str, link: str, own_endpoint: Endpoint | None, network: str | None = None
+    ) -> Job:
         """Starts a job with its owner's key, or with the operator's judge, which `network` then pays for too."""
         job = self._jobs.find(link)
-        if own and job and own.address != job.address:
+        if own_endpoint and job and own_endpoint.address != job.address:
             raise JobError(
                 f"{job.title!r} was priced for {place_of(job.address)}. Upload the file again for another address."
             )
-        started = self._jobs.start(owner, link, self.name if own else None, network)
-        if own:
+        started = self._jobs.start(owner, link, self.name if own_endpoint else None, network)
+        if own_endpoint:
             # Under the name by which it asked before, so that replies that are kept aren't paid again.
-            self._own_endpoints[link] = replace(own, owner=started.asker or own.owner)
+            self._own_endpoints[link] = replace(
+                own_endpoint, owner=started.asker or own_endpoint.owner
+            )
         self.wake()
         return started
 
@@ -151,7 +155,7 @@ class JobWorker:
             except DatabaseError as error:
                 log.warning("jobs wait for the database: %s", error)
             except Exception:
-                # Nobody else judges the jobs of this server.
+                # The loop goes on: nobody else judges the jobs of this server.
                 log.exception("jobs were not looked after")
             await asyncio.to_thread(self._wakeup.wait, TICK_SECONDS)
         try:
@@ -167,18 +171,20 @@ class JobWorker:
         links = frozenset(endpoints) | self._running_links()
         held = links
         if links:
-            held = await asyncio.to_thread(self._jobs.keep, self.name, links)
+            held = await asyncio.to_thread(self._jobs.renew_leases, self.name, links)
         for running in self._running.values():
             link = running.claim.job.link
             if link not in held:
                 running.stop.set()
                 continue
             progress = running.current_progress()
-            await asyncio.to_thread(self._jobs.note, self.name, link, progress, running.ratio)
-            await self._pay(running)
+            await asyncio.to_thread(
+                self._jobs.note_progress, self.name, link, progress, running.ratio
+            )
+            await self._note_spent(running)
         for link in endpoints.keys() - held:
             self._forget(link, endpoints[link])
-        await asyncio.to_thread(self._jobs.lapse)
+        await asyncio.to_thread(self._jobs.release_lapsed)
         await asyncio.to_thread(self._budget.commit_lost)
         while await self._claim_job():
             pass
@@ -189,11 +195,13 @@ class JobWorker:
     async def _claim_job(self) -> bool:
         """Claims a waiting job and begins to judge it; returns whether there was one."""
         busy = self._running_links()
-        with_own_key = sum(1 for running in self._running.values() if running.own is not None)
+        with_own_key = sum(
+            1 for running in self._running.values() if running.own_endpoint is not None
+        )
         with_operator = len(busy) - with_own_key
         keys = frozenset(self._own_endpoints) if with_own_key < AT_ONCE else frozenset[str]()
         is_lent = with_operator < AT_ONCE
-        claim = await asyncio.to_thread(self._jobs.take, self.name, keys, busy, is_lent)
+        claim = await asyncio.to_thread(self._jobs.claim, self.name, keys, busy, is_lent)
         if claim is None:
             return False
         job = claim.job
@@ -225,14 +233,14 @@ class JobWorker:
         if isinstance(error, JudgeUnreadable | JudgeUnknown | BudgetError):
             if self._is_blind(running.claim.draft):
                 problem = error.public_message
-            is_judges = not isinstance(error, BudgetError)
-            if is_judges and running.own is None:
+            is_judge_useless = not isinstance(error, BudgetError)
+            if is_judge_useless and running.own_endpoint is None:
                 log.error("this site's judge is of no use, a job stopped: %s", problem)
         self._jobs.fail(self.name, running.claim.job.link, problem)
 
     async def _make_report(self, running: _RunningJob) -> AnyReport:
         draft = running.claim.draft
-        if running.own is None:
+        if running.own_endpoint is None:
             draft = await asyncio.to_thread(self._open_draft, draft)
             await asyncio.to_thread(self._budget.commit_job, running.claim.job.link)
         async with self._judge_of(running) as judge:
@@ -250,12 +258,12 @@ class JobWorker:
         """
         claim = running.claim
         job = claim.job
-        if running.own:
+        if running.own_endpoint:
             # The limits a minute are those of the operator's account.
             pace = replace(self._pace, requests_per_minute=None, tokens_per_minute=None)
             return Judge(
                 claim.spec,
-                running.own,
+                running.own_endpoint,
                 pace,
                 running.run_budget,
                 fetcher=self._fetcher,
@@ -287,21 +295,21 @@ class JobWorker:
         """Forgets a job that is over, with its owner's key; an unexpected error fails it."""
         running = self._running.pop(task)
         link = running.claim.job.link
-        if running.own:
-            self._forget(link, running.own)
+        if running.own_endpoint:
+            self._forget(link, running.own_endpoint)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, DatabaseError):
             log.warning("a job waits for its lease to lapse: %s", error)
         elif error:
             log.error("a job ended by an error", exc_info=error)
             await asyncio.to_thread(self._jobs.fail, self.name, link, _UNEXPECTED)
-        await self._pay(running)
+        await self._note_spent(running)
 
-    async def _pay(self, running: _RunningJob) -> None:
+    async def _note_spent(self, running: _RunningJob) -> None:
         """Stores what an own key has paid, so that a resumed job pays no more than its quote in all."""
-        if running.own:
+        if running.own_endpoint:
             link = running.claim.job.link
-            await asyncio.to_thread(self._jobs.pay, link, running.run_budget.spent)
+            await asyncio.to_thread(self._jobs.note_spent, link, running.run_budget.spent)
 
     def _forget(self, link: str, endpoint: Endpoint) -> None:
         """Drops a key, unless its owner has given another one meanwhile."""

@@ -7,7 +7,7 @@ import gradio as gr
 from arena.locale import t, translated
 from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.mm_vet import OptionsError
-from scoring.jobs.files import Draft
+from scoring.jobs.files import DraftRecipe
 from scoring.jobs.service import JobService
 from scoring.web import scoring_forms as forms
 from scoring.web.scoring_settings import ScoringSettings, Values
@@ -28,7 +28,7 @@ class FileOffers:
         self._token = token
         self._stored = stored
 
-    def draft(self, owner: str, benchmark: Benchmark[Any], values: Values, way: str) -> Draft:
+    def draft(self, owner: str, benchmark: Benchmark[Any], values: Values, way: str) -> DraftRecipe:
         """Makes a file's draft for one way to judge it. Raises JobServiceError for an invalid choice."""
         token = str(values[self._token])
         title = self._settings.report_title(values)

@@ -251,7 +251,7 @@ class ScoringSettings:
         return OwnJudge(
             model=model,
             address=endpoint(owner, values[self.url], values[self.key]),
-            try_out=values[self.try_out] is True,
+            may_be_tried_out=values[self.try_out] is True,
         )
 
     def is_another_judge(self, job: Job, values: Values) -> bool:

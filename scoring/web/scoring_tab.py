@@ -283,7 +283,7 @@ class ScoringTab:
         if benchmark.way == "rules first":
             protocol = self.settings.chosen_protocol(benchmark, values)
             chosen = self.settings.file_choice(values)
-            job = self._service.extract(owner, token, chosen, protocol, title)
+            job = self._service.report_by_rules(owner, token, chosen, protocol, title)
         elif self._file_offers.is_graded(owner, benchmark, values):
             questions = self.settings.questions(values)
             options = self.settings.options(benchmark, values, "once")
@@ -354,7 +354,7 @@ class ScoringTab:
             judge = self.settings.own_judge(owner, values)
         except EndpointError:  # it is being typed anew
             judge = None
-        state = self._service.trial(owner, judge) if judge and pressed else "none"
+        state = self._service.trial_state(owner, judge) if judge and pressed else "none"
         if state == "runs":
             return {self.problem: gr.skip()}
         if state == "none" or pressed is None:

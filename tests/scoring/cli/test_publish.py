@@ -86,7 +86,8 @@ def test_what_hinders_it_is_said(hub, publish, slug, jobs):
             2,
             "Nobody else can open this page. Set PUBLIC_URL first.\n",
         )
-    assert "a report here" in publish(f"{HOST}/r/none").err
+    for address in (f"{HOST}/r/none", "https://[arena.example/r/none"):
+        assert "a report here" in publish(address).err
     private = jobs.add_done("owner", mm_vet_report(0.2)).link
     assert "This report is private" in publish(f"{HOST}/report/{private}").err
     assert "hf auth login" in publish(f"{HOST}/r/{slug}", "--yes", HF_TOKEN="", HF_HOME="/").err

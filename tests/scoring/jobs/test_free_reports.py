@@ -70,7 +70,9 @@ class Visit:
     ) -> str:
         """Upload a file, have rules read it and return the report's link."""
         token = self.brings(file, owner, network)
-        return self.service.extract(owner, token, FileChoice("mmbench"), protocol, title).link
+        return self.service.report_by_rules(
+            owner, token, FileChoice("mmbench"), protocol, title
+        ).link
 
 
 @pytest.fixture
@@ -215,7 +217,7 @@ def test_a_disk_that_is_nearly_full_takes_no_upload_no_free_report_and_no_own_im
     with pytest.raises(UploadStoreError, match="are kept for votes"):
         full.brings(answers(tmp_path), owner="bob")
     with pytest.raises(UploadStoreError, match="are kept for votes"):
-        full.service.extract(OWNER, token, FileChoice("mmbench"), "strict", "")
+        full.service.report_by_rules(OWNER, token, FileChoice("mmbench"), "strict", "")
     voter = BattleStore(database).voter("owner")
     images = OwnImages(database, tmp_path / "own", votes_room=10**18)
 
@@ -225,4 +227,4 @@ def test_a_disk_that_is_nearly_full_takes_no_upload_no_free_report_and_no_own_im
     with pytest.raises(OwnImageError, match="are kept for votes"):
         asyncio.run(images.receive(voter, chunks()))
     assert rows(database, JOB) == 0 and list((tmp_path / "own").iterdir()) == []
-    assert visit.service.extract(OWNER, token, FileChoice("mmbench"), "strict", "").link
+    assert visit.service.report_by_rules(OWNER, token, FileChoice("mmbench"), "strict", "").link

@@ -101,7 +101,7 @@ def test_nothing_that_is_written_told_or_logged_has_a_right_answer(
         )
         assert {row.truth for row in found.rows} == {""}
         assert told_by(repr(found.lines) + repr(found.problems), rows) == []
-        job = desk.service.extract(desk.owner, token, chosen, "strict", "my-model")
+        job = desk.service.report_by_rules(desk.owner, token, chosen, "strict", "my-model")
         assert (job.benchmark, job.model) == ("hidden", "")
         assert desk.service.count_left(job) == 0
         report = desk.bench.jobs.report(job.link)
@@ -131,7 +131,7 @@ def test_no_judge_is_asked(store, questions, tmp_path):
     draft = desk.service.draft_file(desk.owner, desk.brings(file), RIDDLES, "strict", "m")
     with pytest.raises(JobServiceError, match="only rules may score this file"):
         desk.service.price(desk.owner, draft, None)
-    job = desk.service.extract(desk.owner, desk.brings(file), RIDDLES, "strict", "m")
+    job = desk.service.report_by_rules(desk.owner, desk.brings(file), RIDDLES, "strict", "m")
     with pytest.raises(JobServiceError, match="no such report"):
         desk.service.price(desk.owner, desk.service.draft_rest(desk.owner, job.link), None)
 
@@ -153,7 +153,7 @@ def test_an_upload_that_fails_tells_no_right_answer(store, questions, tmp_path, 
         assert told_by(repr(found.lines) + repr(found.problems), rows) == []
         assert {look.truth for look in found.rows} <= {""}
         with pytest.raises(ValueError) as raised:
-            desk.service.extract(desk.owner, token, CHOICES, "strict", "m")
+            desk.service.report_by_rules(desk.owner, token, CHOICES, "strict", "m")
         assert told_by(str(raised.value) + caplog.text, rows) == []
 
 
@@ -165,7 +165,7 @@ def test_five_reports_a_day_for_an_owner_and_twenty_for_a_network(database, ques
     def scored(number: int, network: str | None = "192.0.2.1"):
         file = riddle_answers(tmp_path / f"mine-{number}.json", rows)
         token = desk.brings(file, network=network)
-        return desk.service.extract(desk.owner, token, RIDDLES, "strict", f"model {number}")
+        return desk.service.report_by_rules(desk.owner, token, RIDDLES, "strict", f"model {number}")
 
     jobs = [scored(number) for number in range(MOST_OF_OWNER)]
     assert scored(0).link == jobs[0].link, "a report that is there already tells nothing new"
@@ -221,7 +221,9 @@ def test_ten_reports_on_a_benchmark_for_good(sqlite_tables, questions, tmp_path)
         def scored(number: int, chosen=RIDDLES):
             file = riddle_answers(tmp_path / f"mine-{number}.json", rows)
             token = desk.brings(file)
-            return desk.service.extract(desk.owner, token, chosen, "strict", f"model {number}")
+            return desk.service.report_by_rules(
+                desk.owner, token, chosen, "strict", f"model {number}"
+            )
 
         for number in range(MOST_EVER):
             desk.service.delete(desk.owner, scored(number).link)
@@ -236,5 +238,7 @@ def test_ten_reports_on_a_benchmark_for_good(sqlite_tables, questions, tmp_path)
             "today: 5 of 5 reports on hidden answers. On Riddles in all: 0 of 10."
         )
         choices = choice_answers(tmp_path / "mine_MMBench_TEST_EN.json", choice_rows())
-        other = desk.service.extract(desk.owner, desk.brings(choices), CHOICES, "strict", "m")
+        other = desk.service.report_by_rules(
+            desk.owner, desk.brings(choices), CHOICES, "strict", "m"
+        )
         assert other.state == "done"

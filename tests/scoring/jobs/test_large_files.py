@@ -99,7 +99,9 @@ def test_rules_read_a_table_aside_and_what_they_leave_is_priced_once(database, t
     file = table_file(tmp_path / "model.tsv", rows)
     with visiting(database, tmp_path) as visit:
         _, service = both(visit, aside)
-        job = service.extract(OWNER, visit.brings(file), FileChoice("mmbench"), "strict", "")
+        job = service.report_by_rules(
+            OWNER, visit.brings(file), FileChoice("mmbench"), "strict", ""
+        )
         assert service.count_left(job) == service.count_left(job) == 200
         costs = [service.price(OWNER, service.draft_rest(OWNER, job.link), None) for _ in range(3)]
         assert costs[0].calls == 200 and len(set(costs)) == 1

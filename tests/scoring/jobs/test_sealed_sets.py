@@ -167,7 +167,7 @@ def test_a_judge_of_ones_own_is_never_sent_them(database, tmp_path):
 
 def replace_known(own: OwnJudge) -> OwnJudge:
     """The same with a model that needs no trial."""
-    return OwnJudge("gpt-4-0613", own.address, own.try_out)
+    return OwnJudge("gpt-4-0613", own.address, own.may_be_tried_out)
 
 
 def test_five_reports_a_day_for_an_owner_and_twenty_for_a_network(database, tmp_path):

@@ -182,7 +182,7 @@ def test_a_file_that_nobody_waits_for_is_read_no_further(database, tmp_path):
 @pytest.mark.locks_or_dialect
 def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_path, unsure):
     with visiting(database, tmp_path) as visit:
-        first = visit.service.extract(OWNER, *visit.asked_for(unsure))
+        first = visit.service.report_by_rules(OWNER, *visit.asked_for(unsure))
         assert (first.state, first.benchmark, first.protocol, first.model) == (
             "done",
             "mmbench",
@@ -221,7 +221,9 @@ def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_
 def test_marks_come_from_the_judge_alone(database, tmp_path):
     file = table_file(tmp_path / "marked.tsv", MARKED, list(MARKED[0]))
     with visiting(database, tmp_path, reply="4") as visit:
-        first = visit.service.extract(OWNER, *visit.asked_for(file, "okvqa_marks", "mmbench-paper"))
+        first = visit.service.report_by_rules(
+            OWNER, *visit.asked_for(file, "okvqa_marks", "mmbench-paper")
+        )
         line = figure_lines(visit.bench.jobs.report(first.link))["Mean mark"]
         assert (line.n, line.mean) == (2, None)
         second = visit.service.quote(OWNER, visit.service.draft_rest(OWNER, first.link), None)
@@ -238,11 +240,11 @@ def test_marks_come_from_the_judge_alone(database, tmp_path):
 def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
     with visiting(database, tmp_path, ceiling=0.0001) as visit:
         with pytest.raises(ChoicesError, match="2 rows have the index 2"):
-            visit.service.extract(OWNER, *visit.asked_for(GOLDEN / "double_row.tsv"))
+            visit.service.report_by_rules(OWNER, *visit.asked_for(GOLDEN / "double_row.tsv"))
         with pytest.raises(
             ChoicesError, match="'mmt-paper' isn't a protocol here. Choose strict or mmbench-paper"
         ):
-            visit.service.extract(
+            visit.service.report_by_rules(
                 OWNER,
                 *visit.asked_for(
                     table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0])),
@@ -252,9 +254,9 @@ def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
             )
         for forged in ("mm-vet", "no such"):
             with pytest.raises(ChoicesError, match="isn't a benchmark with files"):
-                visit.service.extract(OWNER, *visit.asked_for(unsure, forged))
+                visit.service.report_by_rules(OWNER, *visit.asked_for(unsure, forged))
         with pytest.raises(ChoicesError, match="'lenient' isn't a protocol here. Choose strict"):
-            visit.service.extract(OWNER, *visit.asked_for(unsure, "mmbench", "lenient"))
+            visit.service.report_by_rules(OWNER, *visit.asked_for(unsure, "mmbench", "lenient"))
         (broken := tmp_path / "mine.json").write_text("{")
         for ask in (
             visit.service.has_grades,
@@ -262,7 +264,7 @@ def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
         ):
             with pytest.raises(RowsError, match=r"^mine\.json"):
                 ask(OWNER, visit.brings(broken))
-        link = visit.service.extract(OWNER, *visit.asked_for(unsure)).link
+        link = visit.service.report_by_rules(OWNER, *visit.asked_for(unsure)).link
         with pytest.raises(
             JobServiceError, match=r"and this site pays \$0.00 per job. Choose fewer runs"
         ):
@@ -360,7 +362,7 @@ def test_reports_of_different_kinds_are_not_compared(unsure, tmp_path):
 @pytest.mark.locks_or_dialect
 def test_where_people_can_log_in_a_guest_is_lent_no_judge(database, tmp_path, unsure):
     with visiting(database, tmp_path, login=True) as guest:
-        link = guest.service.extract(guest.owner, *guest.asked_for(unsure)).link
+        link = guest.service.report_by_rules(guest.owner, *guest.asked_for(unsure)).link
         words = "people who log in. Log in above. Or use your own key"
         with pytest.raises(JobServiceError, match=words):
             guest.service.quote(guest.owner, guest.service.draft_rest(guest.owner, link), None)
@@ -377,7 +379,7 @@ def test_a_person_has_one_day_budget_over_all_logins(database, tmp_path):
             voters.log_in(Account("7", "anna"), f"before {login}", login)
             owner = jobs.owners.owner_of(login)
             visit.service.start(owner, visit.bench.quoted(owner=owner).link, None, "8.8.8.0/24")
-            claim = jobs.take("server", frozenset(), frozenset())
+            claim = jobs.claim("server", frozenset(), frozenset())
             voters.log_out(login)
             assert claim
             jobs.cancel(owner, claim.job.link)
@@ -389,7 +391,7 @@ def test_a_person_has_one_day_budget_over_all_logins(database, tmp_path):
 def test_a_guest_pays_with_the_network_too(database, tmp_path):
     with visiting(database, tmp_path) as visit:
         visit.service.start(OWNER, visit.bench.quoted().link, None, "8.8.8.0/24")
-        claim = visit.bench.jobs.take("server", frozenset(), frozenset())
+        claim = visit.bench.jobs.claim("server", frozenset(), frozenset())
         assert claim and claim.job.owner == OWNER
         assert claim.network == Lending(database, login=False).to_cookie("another", "8.8.8.0/24")
 
@@ -400,7 +402,7 @@ def test_every_form_of_a_judges_reply_is_read(database, tmp_path):
     with OpenAIServer(answered_by_case(LETTERS)) as server:
         visit = Visit(Bench(database, server.address), tmp_path)
         file = table_file(tmp_path / "model.tsv", rows)
-        first = visit.service.extract(OWNER, *visit.asked_for(file))
+        first = visit.service.report_by_rules(OWNER, *visit.asked_for(file))
         job = visit.service.quote(OWNER, visit.service.draft_rest(OWNER, first.link), None)
         visit.service.start(OWNER, job.link, None)
         with running(visit.bench):
@@ -418,7 +420,7 @@ def test_a_judge_that_nobody_can_read_stops_its_job_which_goes_on_with_another(
     file = table_file(tmp_path / "model.tsv", rows)
     with OpenAIServer(answered_by_case([f"Hm {case}" for case in range(30)])) as server:
         visit = Visit(Bench(database, server.address), tmp_path)
-        first = visit.service.extract(OWNER, *visit.asked_for(file))
+        first = visit.service.report_by_rules(OWNER, *visit.asked_for(file))
         job = visit.service.quote(OWNER, visit.service.draft_rest(OWNER, first.link), None)
         with pytest.raises(JobServiceError, match="no such stopped job"):
             visit.service.with_another_judge(OWNER, job.link, None)
@@ -458,7 +460,7 @@ def test_a_report_of_a_judge_that_was_mostly_unreadable_is_no_score(
     with OpenAIServer(answered_by_case([*["Hm."] * 11, *["B"] * 10])) as server:
         visit = Visit(Bench(database, server.address), tmp_path)
         file = table_file(tmp_path / "model.tsv", rows)
-        first = visit.service.extract(OWNER, *visit.asked_for(file))
+        first = visit.service.report_by_rules(OWNER, *visit.asked_for(file))
         job = visit.service.quote(OWNER, visit.service.draft_rest(OWNER, first.link), None)
         visit.service.start(OWNER, job.link, None)
         with running(visit.bench):

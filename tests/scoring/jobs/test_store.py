@@ -40,10 +40,10 @@ def test_a_quoted_job_is_kept_whole(database):
     assert bench.jobs.find(job.link) == job and bench.jobs.of_owner(OWNER) == (job,)
     assert bench.jobs.find("another") is None and bench.jobs.of_owner("bob") == ()
     assert bench.jobs.report(job.link) is None
-    claim = bench.jobs.take("server", frozenset(), frozenset())
+    claim = bench.jobs.claim("server", frozenset(), frozenset())
     assert claim is None, "nobody confirmed its cost"
     bench.jobs.start(OWNER, job.link, None)
-    claim = bench.jobs.take("server", frozenset(), frozenset())
+    claim = bench.jobs.claim("server", frozenset(), frozenset())
     assert claim and claim.spec == SPEC
     assert replace(claim.draft, created="") == replace(drafted(NOWHERE), created="")
 
@@ -186,7 +186,7 @@ def test_jobs_are_taken_in_their_order(database):
     bench = Bench(database, NOWHERE)
     jobs = [bench.begun(owner=f"person {number}") for number in range(3)]
     assert [bench.jobs.count_ahead(job.link) for job in jobs] == [0, 1, 2]
-    taken = [bench.jobs.take("server", frozenset(), frozenset()) for _ in range(4)]
+    taken = [bench.jobs.claim("server", frozenset(), frozenset()) for _ in range(4)]
     assert [claim.job.link for claim in taken if claim] == [job.link for job in jobs]
     assert taken[-1] is None
     assert state(bench, jobs[0].link) == "judging"
@@ -197,7 +197,7 @@ def test_a_job_with_a_judge_of_another_release_stops_no_server(database):
     bench = Bench(database, NOWHERE)
     job = bench.begun()
     set_job(database, job.link, spec='{"a field of another release": 1}')
-    claim = bench.jobs.take("server", frozenset(), frozenset())
+    claim = bench.jobs.claim("server", frozenset(), frozenset())
     assert claim and claim.job.link == job.link
     with pytest.raises(ReportError, match="can't be read"):
         _ = claim.spec
@@ -210,7 +210,7 @@ def test_of_servers_that_take_at_once_each_gets_another_job(database):
         bench.begun(owner=f"person {number}")
     with ThreadPoolExecutor(12) as pool:
         claims = list(
-            pool.map(lambda name: bench.jobs.take(name, frozenset(), frozenset()), "abcdefghijkl")
+            pool.map(lambda name: bench.jobs.claim(name, frozenset(), frozenset()), "abcdefghijkl")
         )
     links = [claim.job.link for claim in claims if claim]
     assert len(links) == len(set(links)) == 6
@@ -220,27 +220,27 @@ def test_of_servers_that_take_at_once_each_gets_another_job(database):
 def test_a_server_whose_clock_is_ahead_takes_no_job_of_a_living_one(database, monkeypatch):
     bench = Bench(database, NOWHERE)
     job = bench.begun()
-    assert bench.jobs.take("alive", frozenset(), frozenset())
+    assert bench.jobs.claim("alive", frozenset(), frozenset())
     monkeypatch.setattr(store, "now", lambda: now() + timedelta(hours=1))
-    assert bench.jobs.take("ahead", frozenset(), frozenset()) is None
-    assert bench.jobs.keep("alive", frozenset({job.link})) == {job.link}
+    assert bench.jobs.claim("ahead", frozenset(), frozenset()) is None
+    assert bench.jobs.renew_leases("alive", frozenset({job.link})) == {job.link}
 
 
 @pytest.mark.locks_or_dialect
 def test_a_dead_servers_job_is_taken_up_and_no_longer_its_own(database):
     bench = Bench(database, NOWHERE)
     job = bench.begun()
-    claim = bench.jobs.take("dead", frozenset(), frozenset())
+    claim = bench.jobs.claim("dead", frozenset(), frozenset())
     assert claim
-    assert bench.jobs.keep("dead", frozenset({job.link})) == {job.link}
-    assert bench.jobs.take("heir", frozenset(), frozenset()) is None, "its lease has not lapsed"
+    assert bench.jobs.renew_leases("dead", frozenset({job.link})) == {job.link}
+    assert bench.jobs.claim("heir", frozenset(), frozenset()) is None, "its lease has not lapsed"
     set_job(database, job.link, until=now() - timedelta(seconds=1))
-    again = bench.jobs.take("heir", frozenset(), frozenset())
+    again = bench.jobs.claim("heir", frozenset(), frozenset())
     assert again and again.job.link == job.link
-    assert bench.jobs.keep("dead", frozenset({job.link})) == frozenset()
+    assert bench.jobs.renew_leases("dead", frozenset({job.link})) == frozenset()
     assert not bench.jobs.finish("dead", job.link, claim.draft)
     assert not bench.jobs.fail("dead", job.link, "late")
-    bench.jobs.note("dead", job.link, Progress(99, 99, 99), 9.0)
+    bench.jobs.note_progress("dead", job.link, Progress(99, 99, 99), 9.0)
     assert (bench.jobs.find(job.link) or job).done == 0
     assert bench.jobs.finish("heir", job.link, claim.draft)
     assert not bench.jobs.finish("heir", job.link, claim.draft), "once"
@@ -249,7 +249,7 @@ def test_a_dead_servers_job_is_taken_up_and_no_longer_its_own(database):
 ACTS: dict[str, Callable[[Bench], tuple[str, Callable[[str], object]]]] = {
     "take": lambda bench: (
         bench.begun().link,
-        lambda link: bench.jobs.take("server", frozenset(), frozenset()),
+        lambda link: bench.jobs.claim("server", frozenset(), frozenset()),
     ),
     "start": lambda bench: (
         bench.quoted().link,
@@ -287,16 +287,16 @@ def test_a_job_that_is_deleted_while_it_changes_goes_after_the_change(database, 
 def test_a_cancelled_job_is_let_go(database):
     bench = Bench(database, NOWHERE)
     job = bench.begun()
-    claim = bench.jobs.take("server", frozenset(), frozenset())
+    claim = bench.jobs.claim("server", frozenset(), frozenset())
     assert claim
     bench.jobs.cancel(OWNER, job.link)
-    assert bench.jobs.keep("server", frozenset({job.link})) == frozenset()
+    assert bench.jobs.renew_leases("server", frozenset({job.link})) == frozenset()
     assert not bench.jobs.finish("server", job.link, claim.draft)
     bench.jobs.start(OWNER, job.link, None)
-    assert bench.jobs.take("server", frozenset(), frozenset({job.link})) is None, (
+    assert bench.jobs.claim("server", frozenset(), frozenset({job.link})) is None, (
         "it is not at its end here"
     )
-    assert bench.jobs.take("server", frozenset(), frozenset())
+    assert bench.jobs.claim("server", frozenset(), frozenset())
 
 
 @pytest.mark.locks_or_dialect
@@ -307,10 +307,10 @@ def test_only_who_has_its_key_judges_a_job(database):
         bench.jobs.start(OWNER, job.link, None)
     bench.jobs.start(OWNER, job.link, "server")
     mine = frozenset({job.link})
-    assert bench.jobs.take("other", frozenset(), frozenset()) is None
-    assert bench.jobs.take("other", mine, frozenset()) is None
-    assert bench.jobs.take("server", frozenset(), frozenset()) is None, "the key is not there yet"
-    assert bench.jobs.take("server", mine, frozenset())
+    assert bench.jobs.claim("other", frozenset(), frozenset()) is None
+    assert bench.jobs.claim("other", mine, frozenset()) is None
+    assert bench.jobs.claim("server", frozenset(), frozenset()) is None, "the key is not there yet"
+    assert bench.jobs.claim("server", mine, frozenset())
 
 
 @pytest.mark.locks_or_dialect
@@ -324,11 +324,11 @@ def test_a_network_has_one_own_key_job_judged_at_a_time(database):
     for owner, link in links.items():
         bench.jobs.start(owner, link, "server")
     busy: list[str] = []
-    while claim := bench.jobs.take("server", frozenset(links.values()), frozenset(busy)):
+    while claim := bench.jobs.claim("server", frozenset(links.values()), frozenset(busy)):
         busy.append(claim.job.link)
     assert busy == [links[owner] for owner in ("ada", "cid", "dan", "eve")]
     busy.remove(links["ada"])
-    claim = bench.jobs.take("server", frozenset(links.values()), frozenset(busy))
+    claim = bench.jobs.claim("server", frozenset(links.values()), frozenset(busy))
     assert claim and claim.job.owner == "bob"
 
 
@@ -341,12 +341,12 @@ def test_a_job_whose_key_is_lost_waits_for_it(database, taken, end):
     bench.jobs.start(OWNER, own.link, "server")
     keys = frozenset({own.link})
     for _ in range(2 if taken else 0):
-        assert bench.jobs.take("server", keys, frozenset())
-    bench.jobs.lapse()
+        assert bench.jobs.claim("server", keys, frozenset())
+    bench.jobs.release_lapsed()
     assert state(bench, own.link) == ("judging" if taken else "waiting"), "its server lives"
     if end == "lapse":
         set_job(database, own.link, until=now() - timedelta(seconds=1))
-        bench.jobs.lapse()
+        bench.jobs.release_lapsed()
     elif end == "release":
         bench.jobs.release("server")
     elif database.is_sqlite:

@@ -321,14 +321,14 @@ def test_a_job_that_cannot_be_judged_fails_alone(database, draft, problem):
 def test_an_unforeseen_error_of_one_look_ends_no_worker(database, monkeypatch, caplog):
     with OpenAIServer() as server:
         bench = Bench(database, server.address)
-        lapse, errors = bench.jobs.lapse, iter([LookupError("unforeseen")])
+        lapse, errors = bench.jobs.release_lapsed, iter([LookupError("unforeseen")])
 
         def fail_once() -> None:
             for error in errors:
                 raise error
             lapse()
 
-        monkeypatch.setattr(bench.jobs, "lapse", fail_once)
+        monkeypatch.setattr(bench.jobs, "release_lapsed", fail_once)
         with running(bench):
             wait_for(lambda: "unforeseen" in caplog.text)
             assert ended(bench, bench.begun().link).state == "done"
