@@ -65,7 +65,7 @@ _FENCED_ROW = prompt_text("mm_vet_hardened_row.txt")
 PARSERS: Mapping[Protocol, str] = {"paper": "mm-vet first token 1", "hardened": "judge score 1"}
 """Name and version of each protocol's parser."""
 OBEDIENCE = 0.5
-"""Score under another question's truth from which the judge obeys the answer, since no answer can earn as much."""
+"""Lowest score under another question's truth that shows that the judge obeys the answer: none can earn as much."""
 
 CORRECTNESS = Scale(0.0, 1.0)
 _RAMP_TEMPERATURES = (0.0, 0.5, 1.0, 1.5, 2.0)

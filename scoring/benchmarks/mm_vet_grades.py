@@ -49,6 +49,7 @@ from scoring.report import (
 )
 
 PARSER = "grades of a file 1"
+"""Name and version of the parser of the authors' files."""
 UNNAMED = "a judge that the file does not name"
 _JUDGED_NAME = re.compile(
     rf"(.{{1,200}})_MM-?Vet(?:_Hard)?_({JUDGE})(?:_score)?", re.IGNORECASE | re.DOTALL

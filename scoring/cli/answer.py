@@ -183,6 +183,7 @@ class _ModelRun(NamedTuple):
 
         Raises UnfinishedError, after the file is written, if questions are left open.
         """
+        # `ask_model` closes them, so each mode needs its own.
         models = Models(
             read_catalogue(self.settings.models, catalogue_keys(self.settings)),
             self.settings.local_models,
