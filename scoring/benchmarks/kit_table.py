@@ -1,7 +1,7 @@
-"""VLMEvalKit's table of choice questions: a question file as the TSV that this toolkit scores by itself.
+"""VLMEvalKit's table of choice questions: writes a question file as a TSV that this toolkit can score by itself.
 
-The toolkit takes a table with the columns A and B, and a name that it does not know, for a benchmark of choice
-questions. It reports the mean of all rows and of each `category` and `l2-category`, by `split` (August 2026).
+If the toolkit doesn't know a table's name, and the table has the columns A and B, it treats the table as multiple
+choice. It reports the mean of all rows and of each `category` and `l2-category`, by `split` (August 2026).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ _EMPTY_TO_PANDAS = frozenset(
         ","
     )
 )
-"""Cells that pandas, with which the toolkit reads tables, takes for empty ones."""
+"""Cells that pandas reads as empty; the toolkit reads tables with pandas."""
 
 
 class KitTableError(ValueError):
@@ -57,7 +57,7 @@ class KitQuestion:
     question: str
     options: Mapping[str, str]
     answer: str
-    """The letter; "" without one."""
+    """The right answer: the question file's cell, or its letter after `_with_letters`. "" without one."""
     groups: Sequence[str]
     """Its `category` and `l2-category`, as far as the benchmark has them."""
     split: str
@@ -75,7 +75,7 @@ class KitTable:
     """The toolkit's names of the questions' `groups`."""
     has_splits: bool
     notes: Sequence[str]
-    """Sentences on the content that the table does not carry."""
+    """Sentences on what the table leaves out or changes."""
 
     def write(self, out: Path) -> None:
         """Writes the table, with its pictures read row by row."""
@@ -155,8 +155,9 @@ def _plain_name(column: str) -> str:
 def _question(spec: Spec, row: SpecRow, columns: Sequence[str]) -> KitQuestion:
     item = item_of(spec, row)
     case = case_of(spec, row.cells)
+    # A row that fits no case has its options and answer in the usual columns.
     rule = case.rule if case is not None else LetterRule()
-    assert isinstance(rule, LetterRule)
+    assert isinstance(rule, LetterRule)  # `_check_rules` refused the others
     cells = derived_rows(spec, with_id(spec, row))[0]
     return KitQuestion(
         id=row.id,
@@ -179,8 +180,13 @@ def _check_options(questions: Sequence[KitQuestion]) -> None:
 
 
 def _with_letters(questions: Sequence[KitQuestion]) -> Sequence[KitQuestion]:
-    """The questions with the letters of their answers, as the whole column writes them. Raises KitTableError."""
+    """The questions with their right answers as letters. Raises KitTableError.
+
+    Right answers may be letters, numbers or texts of options: only the whole column shows which.
+    """
     answered = [question for question in questions if question.answer]
+    if not answered:
+        return questions
     truths = read_truths([TruthCell(question.answer, question.options) for question in answered])
     if truths.ambiguous:
         raise KitTableError(truths.ambiguous)
@@ -193,13 +199,11 @@ def _with_letters(questions: Sequence[KitQuestion]) -> Sequence[KitQuestion]:
         raise KitTableError(
             f"The right answer isn't one of the options: {_questions_text(wrong)}. Correct it."
         )
-    if answered and len(answered) < len(questions):
+    if len(answered) < len(questions):
         without = [question.id for question in questions if not question.answer]
         raise KitTableError(
             f"No right answer: {_questions_text(without)}. Add it, or leave these questions out."
         )
-    if not answered:
-        return questions
     return [
         replace(question, answer=letter or "")
         for question, letter in zip(questions, truths.letters, strict=True)
@@ -214,7 +218,7 @@ def _questions_text(ids: Sequence[str]) -> str:
 
 
 def _notes(spec: Spec, rows: Sequence[SpecRow], questions: Sequence[KitQuestion]) -> Iterator[str]:
-    """Yields sentences on what the table does not carry, or carries otherwise."""
+    """Yields sentences on what the table leaves out or changes."""
     columns = _group_columns(spec)
     for name, column in columns.items():
         if _plain_name(column) != name:

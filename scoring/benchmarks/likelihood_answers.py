@@ -1,7 +1,7 @@
-"""Answers by likelihood: of a question's options the one whose text a local model finds likeliest as the answer.
+"""Answers by likelihood: the option whose text a local model finds most likely as the answer to the question.
 
-MMBench's authors scored Kosmos-2 so, by the lowest perplexity (Table 4). The question is put without its options, so
-that their order changes nothing, and one answer holds for all circular passes.
+MMBench's authors scored Kosmos-2 this way, by the lowest perplexity (Table 4). The question is asked without its
+options, so their order changes nothing, and one answer holds for all circular passes.
 """
 
 import json
@@ -77,7 +77,7 @@ def _pass_key(question: ChoiceQuestion) -> tuple[object, ...]:
 
 
 def _option_texts(question: ChoiceQuestion) -> Mapping[str, str]:
-    """The different texts among the options, by their plain form, which alike options share."""
+    """The options' texts by plain form. Options with the same plain form count as one, with the last one's text."""
     return {plain_option(text): text.strip() for text in question.options.values()}
 
 
@@ -88,7 +88,7 @@ def _alternatives(cell: str, question: ChoiceQuestion) -> Alternatives:
 
 
 def _option_scores(questions: Iterable[Passes], answers: Answers) -> Iterator[_OptionScores]:
-    """Yields every pass of the questions that are answered; an answer is a JSON list with a score of each text."""
+    """Yields every pass of the answered questions. An answer is a JSON list: a score for each of `_option_texts`."""
     for passes in questions:
         answer = answers.get(str(passes[0].index))
         if answer is None:

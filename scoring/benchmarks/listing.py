@@ -34,7 +34,7 @@ class Listing:
 
     @property
     def measure(self) -> str:
-        """The figure that stands for a report, in a few words."""
+        """The name of a report's main figure, in a few words."""
         return ""
 
     @property

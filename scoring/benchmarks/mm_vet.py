@@ -1,4 +1,4 @@
-"""MM-Vet: the questions to a judge, the reading of its replies, and the paper's tables and files.
+"""MM-Vet: what a judge is asked, how its replies are read, and the paper's tables and files.
 
 There are two protocols. `paper` follows the authors' script call by call, and asks again at rising temperatures if a
 reply cannot be read. `hardened` asks for the same score by the same rubric and examples, but fences the texts off,
@@ -65,7 +65,7 @@ _FENCED_ROW = prompt_text("mm_vet_hardened_row.txt")
 PARSERS: Mapping[Protocol, str] = {"paper": "mm-vet first token 1", "hardened": "judge score 1"}
 """Name and version of each protocol's parser."""
 OBEDIENCE = 0.5
-"""Score under another question's truth from which the judge obeys the answer, since no answer can earn as much."""
+"""Lowest score under another question's truth that shows that the judge obeys the answer: none can earn as much."""
 
 CORRECTNESS = Scale(0.0, 1.0)
 _RAMP_TEMPERATURES = (0.0, 0.5, 1.0, 1.5, 2.0)
@@ -77,7 +77,7 @@ _SCHEMA = closed_schema("score", "number", [tenths / 10 for tenths in range(11)]
 
 @dataclass(frozen=True)
 class Wording:
-    """The words of an edition's prompts, beside the texts to compare."""
+    """The words of an edition's prompts around the texts to compare."""
 
     paper: str
     """The authors' instruction and examples."""
@@ -158,7 +158,7 @@ def grading(
         score = read(text, finish) if number < _REPLIES_READ[protocol] else None
         if score is not None:
             flags = grid_flags(score)
-            return Grade(question.id, run, score, "", flags, tuple(replies), model)
+            return Grade(question.id, run, score, flags=flags, replies=tuple(replies), model=model)
     end = quote_reply(replies[-1], finish)
     reason = f"none of the judge's {len(replies)} replies holds a score; the last ended {end}"
     score = 0.0 if protocol == "paper" else None
@@ -245,7 +245,7 @@ def _hardened_ask(text: str, spec: JudgeSpec, wording: Wording) -> Ask:
 
 
 def _fenced_row(question: str, truth: str, prediction: str) -> str:
-    """The row to score between two lines with a code that no text inside can contain, being their hash."""
+    """The row to score, between two lines with a code. The code is a hash of the texts, so none of them contains it."""
     code = hashlib.sha256(json.dumps([question, truth, prediction]).encode()).hexdigest()[:16]
     return _FENCED_ROW.format(
         code=code,
@@ -276,7 +276,7 @@ class Options:
 
 
 class MMVetOptions(BenchmarkOptions):
-    """Options of the command `score` for the owner of a file of MM-Vet, by `-o`."""
+    """MM-Vet's options of the command `score`, each given with `-o`."""
 
     runs: Annotated[int, Field(ge=1, le=20)] = Field(5, description="how often each is judged")
     samples: bool = Field(False, description="the runs are samples of one call: cheaper")
@@ -530,11 +530,11 @@ def _row(answer: Filled, flags: tuple[str, ...]) -> Row:
     """A question before its judging; a prediction that is no answer has no flags, since no model wrote it."""
     reason = no_answer_reason(answer)
     row_flags = () if reason else flags
-    return Row(answer.question, answer.prediction, (), row_flags, reason)
+    return Row(answer.question, answer.prediction, grades=(), flags=row_flags, no_answer=reason)
 
 
 def _flags(answer: Filled, counts: Mapping[str, int]) -> tuple[str, ...]:
-    """What is suspicious in an answer, in words; `counts` are the numbers of questions of repeated answers."""
+    """What is suspicious in an answer, in words; `counts` is what `repeated_answers` returned for the whole file."""
     if answer.prediction is None:
         return ()
     flags = injection.flags(answer.prediction, answer.question)

@@ -49,6 +49,7 @@ from scoring.report import (
 )
 
 PARSER = "grades of a file 1"
+"""Name and version of the parser of the authors' files."""
 UNNAMED = "a judge that the file does not name"
 _JUDGED_NAME = re.compile(
     rf"(.{{1,200}})_MM-?Vet(?:_Hard)?_({JUDGE})(?:_score)?", re.IGNORECASE | re.DOTALL
@@ -149,7 +150,7 @@ def grades_for(
         with row_errors(label, joined.record.row):
             id = joined.prediction.id
             grades[id] = (_toolkit_grade(id, joined.source, judge),)
-    return GradeFile(upload, grades, 1, toolkit)
+    return GradeFile(upload, grades, runs=1, toolkit=toolkit)
 
 
 def _toolkit_grade(id: str, record: Record, judge: str) -> Grade:
@@ -266,7 +267,9 @@ def graded_report(
         benchmark=questions.benchmark,
         questions=questions,
         protocol="paper",
-        judge=JudgeStamp(judges[0], judges, "", "", file.parser),
+        judge=JudgeStamp(
+            model=judges[0], versions=judges, address="", prompt="", parser=file.parser
+        ),
         runs=file.runs,
         sampled=False,
         title=title.strip()[:120] or file.upload.title,

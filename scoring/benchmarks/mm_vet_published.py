@@ -106,6 +106,7 @@ def published_board(
     }
     means = {line.name: line.mean for line in score_table.lines}
     any_line = next(iter(lines.values()))
+    any_table = tables[0]  # all have the same judge and runs
     notes = [
         *_prompts(lines.values(), report.asked),
         *(conditions.note for conditions in tables if conditions.note),
@@ -115,7 +116,7 @@ def published_board(
         columns=_columns(lines.values(), groups),
         rows=tuple(_row(line, groups) for line in lines.values()),
         own={_head(name, groups): means.get(name) for name in any_line.scores},
-        apart=tuple(_differences(report, tables[0])),
+        apart=tuple(_differences(report, any_table)),
         own_spread=score_table.spread if report.runs > 1 else None,
         note=" ".join(notes),
     )

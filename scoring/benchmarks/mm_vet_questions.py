@@ -79,7 +79,8 @@ def own_sample() -> QuestionSet:
     """Our own questions about images of the arena's demo items, for a trial without a download."""
     questions = read_question_file(SAMPLE, _question)
     name = "Stereoscope's own sample, not MM-Vet"
-    return QuestionSet("mm-vet", name, question_digest(questions), False, questions)
+    digest = question_digest(questions)
+    return QuestionSet("mm-vet", name, digest, official=False, questions=questions)
 
 
 class Integration(NamedTuple):
@@ -88,7 +89,7 @@ class Integration(NamedTuple):
     integration: str
     whole: int
     bard_set: int
-    """The number in the paper's Bard set: the only numbers that agree with its Tables 9 and 10."""
+    """The number in the paper's Bard set. The paper doesn't print it; no others fit its Tables 9 and 10."""
 
 
 @cache

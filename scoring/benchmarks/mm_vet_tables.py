@@ -66,14 +66,11 @@ class MMVetTables(NamedTuple):
 def score_tables(report: Report) -> MMVetTables:
     """The paper's two tables of a report.
 
-    A capability or integration without questions has no line. If most grades are unreadable, nothing is scored.
-    Otherwise unreadable grades count 0.0 in a `paper` report, unless no grade is readable; `scored_only` returns the
-    report with them unscored.
+    A capability or integration without questions has no line. If most or all grades are unreadable, nothing is scored.
+    Otherwise unreadable grades count 0.0 in a `paper` report; `scored_only` returns the report with them unscored.
     """
-    if unread_note(report):
-        report = _unscored(report)  # Most grades are unreadable.
-    elif ungraded_note(report):
-        report = scored_only(report)  # No grade is readable.
+    if ungraded_note(report):
+        report = _unscored(report)
     by_capability = {
         name: [row for row in report.rows if name in row.question.groups]
         for name in ALL_CAPABILITIES
@@ -142,8 +139,10 @@ def zeros_sentence(grades: Iterable[Grade]) -> str:
 def no_answer_notes(report: Report) -> tuple[str, ...]:
     """Sentences on predictions that are no answer of a model, and on their treatment."""
     reasons = {row.question.id: row.no_answer for row in report.rows}
-    is_file = report.protocol == "paper" and not report.judge.prompt
-    effect = "The file's grades count all the same." if is_file else treatment(report.protocol)
+    is_grade_file = report.protocol == "paper" and not report.judge.prompt
+    effect = (
+        "The file's grades count all the same." if is_grade_file else treatment(report.protocol)
+    )
     return no_answer_sentences(reasons, len(report.rows), effect)
 
 
@@ -317,7 +316,7 @@ def capability_words(codes: str) -> str:
 
 
 def capability_sheet(name: str, score_table: ScoreTable, **fields: Any) -> Sheet:
-    """A table of the paper, its total bold; `fields` are others of the sheet."""
+    """A table of the paper, with the total in bold; `fields` are further fields of the sheet."""
     lines = score_table.lines
     sheet = line_sheet(name, score_table.name, lines, "Capability", capability_words, **fields)
     is_total = [line is lines[-1] for line in lines]

@@ -41,7 +41,7 @@ def load_mm_vet_v2(path: Path | None) -> QuestionSet:
 
 
 def edition_of_answers(path: Path, limits: FileLimits = PAGE) -> str:
-    """The edition of MM-Vet that a file's answers belong to, by the ids in its first row: the key of its benchmark."""
+    """The key of the MM-Vet benchmark that a file's answers belong to, by the ids in its first row."""
     first = next(iter(read_records(path, limits, allow_object=True)), None)
     cells = first.values.values() if first else ()
     has_v2_id = any(isinstance(cell, str) and _ID.fullmatch(cell) for cell in cells)
@@ -49,7 +49,7 @@ def edition_of_answers(path: Path, limits: FileLimits = PAGE) -> str:
 
 
 def edition_of_table(first: Record) -> str | None:
-    """The edition of MM-Vet of a table with this first row: the key of its benchmark; None for another file."""
+    """The key of the MM-Vet benchmark that a table belongs to, by its first row; None for another file."""
     cells = {name.strip().lower(): str(cell) for name, cell in first.values.items()}
     ids = [cells[name] for name in ("index", "question_id", "id") if name in cells]
     if any(id.startswith("v2_") for id in ids):
@@ -73,7 +73,8 @@ def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:
     pictures = [part for part in parts if part.endswith(_PICTURES)]
     question_text = "".join("<image>" if part.endswith(_PICTURES) else part for part in parts)
     groups = capabilities_of(id, fields, path, ALL_CAPABILITIES)
-    return Question(id, question_text, truth, groups, "".join(pictures[:1]), tuple(pictures[1:]))
+    first_picture = pictures[0] if pictures else ""
+    return Question(id, question_text, truth, groups, first_picture, tuple(pictures[1:]))
 
 
 def _row(question: str, truth: str, prediction: str) -> str:

@@ -85,11 +85,14 @@ ABILITY_WORDS = {name: name.replace("_", " ").capitalize() for name in (*L1, *L2
 """Names of L-1 and L-3 abilities in words."""
 ABILITY_WORDS["ocr"] = "OCR"
 _V11 = re.compile(r"v1[._]?1(?!\d)", re.IGNORECASE)
+_V11_FROM = 3_000
+"""Lowest index that only v1.1 has, by the official service's index ranges."""
 _SPLIT = re.compile(r"(?<![a-z])(?:(dev|val|validation)|test)(?![a-z])", re.IGNORECASE)
+"""The name of a split in a text, such as MMBench_DEV_EN; group 1 is None for test."""
 _WHOLE_FILE = "all"
 """The name of a file's splits together."""
 SIZES: Mapping[str, tuple[int, ...]] = {"dev": (1_164, 1_176), "test": (1_784, 1_798)}
-"""Number of questions in MMBench's splits, English and Chinese: in today's files, and in the first edition."""
+"""Number of questions in MMBench's splits, the same in both languages: in today's files, then in the first ones."""
 CCBENCH_SIZE = 510
 _CCBENCH_CATEGORIES = SPEC.names_of("edition")
 _SIZED_EDITIONS: tuple[Edition, ...] = ("MMBench", "MMBench-CN")
@@ -122,14 +125,14 @@ class PublishedResult:
 
 
 def edition(questions: Sequence[ChoiceQuestion], file: str = "") -> Edition:
-    """The edition, by abilities, then by language, file name and the official service's index ranges."""
+    """The edition, by abilities, then by language, file name and highest index."""
     if _are_mostly(questions, lambda question: question.category in _CCBENCH_CATEGORIES):
         return "CCBench"
     if not _are_mostly(questions, lambda question: l2_ability(question) in L3):
         return "Multiple choice"
     highest_index = max(question.index % PASS for question in questions)
     is_chinese = _are_mostly(questions, lambda question: language(question) == "Chinese")
-    if highest_index < 3000 and not _V11.search(file):
+    if highest_index < _V11_FROM and not _V11.search(file):
         return "MMBench-CN" if is_chinese else "MMBench"
     return "MMBench-CN v1.1" if is_chinese else "MMBench v1.1"
 
@@ -143,8 +146,8 @@ def _are_mostly(
 def size(name: Edition, split: str, present: int) -> int | None:
     """Number of questions in a split of an edition, for a file with `present` questions; None if unknown.
 
-    `split` is any text with its name. Of an unnamed split the smallest size is known: a file with fewer questions lacks
-    some.
+    `split` is any text with its name. If the text names no split, the smallest split's size counts: a file with fewer
+    questions lacks some.
     """
     for known_size in _known_sizes(name, split):
         if present <= known_size:
@@ -166,7 +169,7 @@ def _known_sizes(name: Edition, split: str) -> tuple[int, ...]:
 
 
 class _MissingQuestions:
-    """The questions that a file lacks: rows of the question file; without one, a number, by the size of its edition."""
+    """The questions that a file lacks: rows of the question file; without one, their number by the edition's size."""
 
     def __init__(self, report: ChoiceReport, question_circles: Sequence[Circle]) -> None:
         questions = [row.question for row in report.rows]
@@ -219,6 +222,7 @@ class _MissingQuestions:
             present = {question.index % PASS for question in split.questions}
             edition_split = " ".join(filter(None, (self._edition, split.name)))
             known_size = None
+            # CCBench has a single split, so its size is known without a name.
             if split.published_text is not None or self._edition == "CCBench":
                 known_size = size(self._edition, split.published_text or "", len(present))
             if known_size is None:
@@ -295,7 +299,7 @@ def _split_scores(
     protocol: Protocol,
     missing: _MissingQuestions,
 ) -> MMBenchScores:
-    """The accuracies of a split, or of the whole file (None); vanilla alone unless every question has its passes.
+    """The accuracies of a split, or of the whole file if `split` is None; circular ones only if `is_complete`.
 
     All passes of a question are in the split and the groups of its first one.
     """
@@ -457,7 +461,7 @@ class MMBench(MultipleChoice):
         return {"CircularEval": scores.circular, "Vanilla": scores.vanilla}
 
     def comparable_trees(self, own: MMBenchScores, other: MMBenchScores) -> TreePair:
-        """CircularEval if both are circular: whether a missing pass matters depends on the protocol."""
+        """CircularEval if both are circular, else vanilla; some protocols need passes that others can do without."""
         if own.circular and other.circular:
             return TreePair(own.circular, other.circular)
         return TreePair(own.vanilla, other.vanilla)

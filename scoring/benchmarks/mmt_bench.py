@@ -265,9 +265,10 @@ def _missing_of_published_splits(questions: Sequence[ChoiceQuestion], file: str)
 
 
 def _fitting_split(present: Counter[str], split_text: str | None) -> str:
-    """The published split that `split_text` names, or the smallest one, with at least these samples of each subtask.
+    """The published split of a file with these samples of each subtask; "" if it fits none.
 
-    `split_text` is as in `FileSplit.published_text`: "" names no split, None rules all out. "" if none fits.
+    Only the split that `split_text` names is tried or, if it names none, each split from the smallest. With None, as in
+    `FileSplit.published_text`, no split fits.
     """
     if split_text is None:
         return ""
@@ -362,7 +363,7 @@ def _largest_first(column: str) -> list[str]:
 
 
 def _has_small_subtasks(splits: Sequence[MMTBenchScores]) -> bool:
-    """Whether a subtask has so few scored answers that its score would tell what single ones got."""
+    """Whether a subtask has so few scored answers that its score would reveal those of single answers."""
     lines = (node.line for scores in splits for node in scores.tree.find(NARROWEST))
     return any(0 < line.n - line.unscored < LEAST for line in lines)
 
@@ -530,7 +531,7 @@ class MMTBench(MultipleChoice):
         return [overall.samples] if _has_small_subtasks(splits) else [*overall]
 
     def tables(self, report: ChoiceReport) -> Iterator[TreeTable]:
-        """No tables where a subtask has few answers: a mean over subtasks would tell how they fared."""
+        """No tables where a subtask has few answers: a mean over subtasks would reveal their scores."""
         if not _has_small_subtasks(self.choice_tables(report).splits):
             yield from super().tables(report)
 

@@ -98,8 +98,8 @@ def mode_benchmarks(file: Path, modes: Sequence[Mode], card: ModelCard) -> list[
     completion_tokens = len(sheet.questions) * card.generation.max_tokens
     most = {}
     for mode in questions_by_mode:
-        dollars = cost(card.price, prompt_tokens[mode], completion_tokens)
-        most[mode] = MostTokens(prompt_tokens[mode], dollars)
+        most_cost = cost(card.price, prompt_tokens[mode], completion_tokens)
+        most[mode] = MostTokens(prompt_tokens[mode], most_cost)
     as_is_versions = questions_by_mode["as-is"]
     benchmarks = []
     for mode in modes:
@@ -128,7 +128,7 @@ def mode_benchmarks(file: Path, modes: Sequence[Mode], card: ModelCard) -> list[
 
 
 def _most_prompt_tokens(card: ModelCard, version: ModeQuestion, images: int) -> int:
-    """The most tokens that a question in a mode sends, with so many images in its file."""
+    """The most tokens that a question in a mode sends; `images` is the number of images in its file."""
     sent_images = images
     if version.pictures == "joined":
         sent_images = 1

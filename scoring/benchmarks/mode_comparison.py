@@ -114,17 +114,17 @@ def _pairs_by_group(
 
 
 def _with_holm(comparisons: Sequence[ModeDifference]) -> list[ModeDifference]:
-    """The comparisons, those of subtasks with p corrected for their number."""
-    of_subtasks = [comparison for comparison in comparisons if _is_of_subtask(comparison)]
-    corrected = iter(holm([comparison.counts.p for comparison in of_subtasks]))
-    return [
-        replace(comparison, holm=next(corrected)) if _is_of_subtask(comparison) else comparison
-        for comparison in comparisons
+    """The comparisons; those of subtasks have p corrected for the number of subtasks' comparisons."""
+    places = [
+        place
+        for place, comparison in enumerate(comparisons)
+        if comparison.counts.name not in (ALL, CHANGED)
     ]
-
-
-def _is_of_subtask(comparison: ModeDifference) -> bool:
-    return comparison.counts.name not in (ALL, CHANGED)
+    corrected = holm([comparisons[place].counts.p for place in places])
+    with_holm = [*comparisons]
+    for place, p in zip(places, corrected, strict=True):
+        with_holm[place] = replace(comparisons[place], holm=p)
+    return with_holm
 
 
 def _difference(

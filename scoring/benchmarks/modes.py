@@ -45,7 +45,7 @@ _IMAGE_MARK = re.compile(r"<image(?: (\d{1,2}))?>", re.ASCII)
 _IMAGE_NAME = re.compile(r"\b(Image|Frame|Candidate|Picture) (\d{1,2})\b", re.ASCII)
 _COUNT_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _SAME_SHAPE = 0.02
-"""By how much the ratios of width and height may differ for a picture to be the one whose size a question states."""
+"""The most by which a picture's aspect ratio may differ from that of the size in its question, as a share."""
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,8 @@ def _pieces_after_names(text: str, images: int) -> tuple[str, ...] | None:
     """
     ends_by_word: dict[str, dict[int, int]] = {}
     for name in _IMAGE_NAME.finditer(text):
-        ends_by_word.setdefault(name[1], {}).setdefault(int(name[2]), name.end())
+        ends = ends_by_word.setdefault(name[1], {})
+        ends.setdefault(int(name[2]), name.end())  # where the image is named first
     for ends in ends_by_word.values():
         numbers = list(ends)
         if numbers in (list(range(images)), list(range(1, images + 1))):

@@ -67,7 +67,7 @@ class OfflineBenchmark:
 
 
 def offline_mm_vet(folder: Path | None, prefix: str = "") -> OfflineBenchmark:
-    """MM-Vet's questions from its folder, each on a line after `prefix`, which the file of answers tells.
+    """MM-Vet's questions from its folder, each on the line after `prefix`, which the file of answers records.
 
     Raises what `load_mm_vet` raises, and AnsweringError.
     """
@@ -165,7 +165,8 @@ class ChoiceSheet:
         index_by_row = {row: str(passes[0].index) for row, passes in self.rows.items()}
         shared = shared_cells(self.file, self.references, index_by_row)
         for record in read_records(self.file, WITH_IMAGES):
-            cell = shared.get(self.references.get(record.row, ""), "") or image_cell(record)
+            reference = self.references.get(record.row, "")
+            cell = shared.get(reference) or image_cell(record)
             for question in self.rows.get(record.row, ()):
                 yield question, cell
 

@@ -70,7 +70,7 @@ _NOT_A_TEXT = {
     list: "a list. Give the text alone",
     dict: "an object. Give the text alone",
 }
-"""What an answer is that isn't a text, and how to correct it."""
+"""Words for an answer that isn't a text, by its type, with how to correct it."""
 
 
 class UploadError(ValueError):

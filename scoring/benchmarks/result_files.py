@@ -18,14 +18,15 @@ _SAMPLE_COLUMNS = {"filtered_resps", "resps", LMMS_SCORE}
 """Columns of lmms-eval's samples."""
 _NO_SCORE = ("", "None", *EMPTY_CELLS)
 JUDGE = r"(?:chatgpt|gpt|o\d|deepseek|qwen|gemini|claude)[a-z\d.:-]{0,100}"
-"""The beginnings of judges' names; any other word in a file's name is no judge."""
+"""A judge's name, recognised by its beginning; any other word in a file's name is no judge."""
 _RESULT = re.compile(rf"(.{{1,200}}?)_(?:openai|exact_matching|{JUDGE})_result", re.IGNORECASE)
+"""For example m_MMStar_gpt4_result, made from the file of predictions m_MMStar."""
 
 
 def toolkit_of_grades(rows: Iterable[Record]) -> Toolkit | None:
     """The toolkit whose grades a file of these rows holds beside its answers; None for another file.
 
-    Of lmms-eval's samples any row may have a score, of tables the first row has all columns.
+    Any of lmms-eval's samples may be the first with a score. In a table the first row decides: it has all columns.
     """
     for row in rows:
         cells = {name.strip().lower(): cell for name, cell in row.values.items()}
@@ -34,7 +35,7 @@ def toolkit_of_grades(rows: Iterable[Record]) -> Toolkit | None:
         if {"prediction", "score"} <= cells.keys() and {"index", "log"} & cells.keys():
             return "VLMEvalKit"
         if not cells.keys() & _SAMPLE_COLUMNS:
-            return None  # a table, whose first row has all columns
+            return None  # a table
     return None
 
 
@@ -48,7 +49,7 @@ def lmms_score(cell: JSON) -> JSON:
 def result_file_problem(first: Record, file: str, toolkit: Toolkit | None = None) -> str:
     """Returns the kind of a file of verdicts and the file to choose instead; "" for a file of predictions.
 
-    `toolkit`: what `toolkit_of_grades` says of the file. The text follows the file's name in a sentence.
+    `toolkit` is what `toolkit_of_grades` returned for the file. The text follows the file's name in a sentence.
     """
     names = {name.strip().lower() for name in first.values}
     if {"hit", "log"} <= names:

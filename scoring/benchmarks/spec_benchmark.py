@@ -210,9 +210,9 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     def without_truths(
         self, questions: Mapping[str, Mapping[str, Any]], is_blind: Callable[[str], bool]
     ) -> Mapping[str, Mapping[str, Any]]:
-        nothing = dict.fromkeys(truth_columns(self.spec), "")
+        empty_truths = dict.fromkeys(truth_columns(self.spec), "")
         return {
-            id: {**cells, **nothing} if is_blind(split_of(self.spec, cells)) else cells
+            id: {**cells, **empty_truths} if is_blind(split_of(self.spec, cells)) else cells
             for id, cells in questions.items()
         }
 
@@ -298,7 +298,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
                 head["protocol"],
                 lambda items: while_wanted(items, opened.wanted, opened.name),
             ),
-            problems=(*opened.file.problems, *_picture_notes(rows)),
+            problems=self.problems(opened),
             missing=len((opened.questions or {}).keys() - answered),
         )
 
@@ -369,7 +369,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
 
     def caveats(self, report: SpecReport) -> Sequence[Caveat]:
         caveats = [
-            Caveat("Partial", _bounded(problem.text, report))
+            Caveat("Partial", _with_bounds(problem.text, report))
             for problem in report.problems
             if problem.blocks == "whole"
         ]
@@ -408,7 +408,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             return [Caveat("", text)]
         undecided = f"Undecided: {len(unread):,} of {total:,} answers."
         head = figure_lines(report)[head_figure(report)]
-        if not head.unscored:  # None of them would count, as without a right answer.
+        if not head.unscored:  # None of them would count: their questions have no right answer.
             return [Caveat("", undecided)]
         low = f"{head.worst:{head.form}}"
         high = f"{head.best:{head.form}}"
@@ -517,7 +517,7 @@ def outcome_words(reading: Reading) -> str:
     return f"not read ({reading.why})"
 
 
-def _bounded(text: str, report: SpecReport) -> str:
+def _with_bounds(text: str, report: SpecReport) -> str:
     """Returns a sentence on missing answers with the headline's bounds over all questions, or why it has none.
 
     The sentence is unchanged if the report has all questions.

@@ -9,7 +9,7 @@ from scoring.specs.report import SpecReport, ruled_rows
 
 
 def canary_notes(report: SpecReport) -> Iterator[str]:
-    """Yield how many canaries got more than the lowest grade."""
+    """Yields a sentence on the number of canaries that got more than the lowest grade."""
     readings = _graded_canaries(report)
     if readings:
         raised = sum(bool(reading.score) for reading in readings)
@@ -18,7 +18,7 @@ def canary_notes(report: SpecReport) -> Iterator[str]:
 
 
 def distrust_caveats(report: SpecReport) -> Iterator[Caveat]:
-    """Yield why the judge is not trusted: it gave more than the lowest grade to canaries."""
+    """Yields a caveat if the judge gave canaries more than the lowest grade."""
     readings = _graded_canaries(report)
     grades = [reading.read for reading in readings if reading.score]
     if grades:
@@ -37,7 +37,7 @@ def _graded_canaries(report: SpecReport) -> list[Reading]:
 
 
 def picture_caveats(report: SpecReport) -> Iterator[Caveat]:
-    """Yield how many questions the judge read without the pictures that it should see."""
+    """Yields a caveat with the number of questions that the judge read without the pictures it should see."""
     rows = [
         ruled.row for ruled in ruled_rows(report) if ruled.rule.shows_pictures and ruled.row.replies
     ]
@@ -49,7 +49,7 @@ def picture_caveats(report: SpecReport) -> Iterator[Caveat]:
 
 
 def order_notes(report: SpecReport) -> Iterator[str]:
-    """Yield how often the judge gave one verdict in both orders."""
+    """Yields a sentence on how often the judge gave the same verdict in both orders."""
     reasons = [row.reading.why for row in report.rows]
     same = reasons.count(ONE_VERDICT)
     both = same + reasons.count(TWO_VERDICTS)

@@ -14,7 +14,7 @@ from scoring.specs.schema import Spec
 from scoring.specs.trees import truth_columns
 
 _IDS: Mapping[Form, str] = {"json map": "id", "json list": "questionId"}
-"""The columns with the ids that a server knows questions by; without one, the question file's own ids are used."""
+"""The columns with the server's ids of questions; without one, the ids of the question file are used."""
 
 
 def spec_submission(report: SpecReport) -> ServerSubmission | None:
@@ -40,8 +40,9 @@ def _submitted_answer(spec: Spec, form: Form, row: ReadRow, item: Item) -> Submi
     answer = row.row.answer
     if case:
         answer = case.rule.submission_text(item, answer, row.reading.read)
-    id = cell_text(item.cells.get(_IDS.get(form, ""))).strip() or item.id
-    return SubmittedAnswer(id, answer, dict(_cells(spec, row, item)))
+    id_column = _IDS.get(form)
+    server_id = cell_text(item.cells.get(id_column)).strip() if id_column else ""
+    return SubmittedAnswer(server_id or item.id, answer, dict(_cells(spec, row, item)))
 
 
 def _cells(spec: Spec, row: ReadRow, item: Item) -> Iterator[tuple[str, object]]:

@@ -1,4 +1,4 @@
-"""Benchmarks that a spec tells about, whether it scores them or code does."""
+"""Benchmarks with a spec: it gives the facts about them, whether the spec or code scores them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from scoring.specs.schema import QuestionFile, Spec
 
 @dataclass(frozen=True, kw_only=True)
 class SpecifiedBenchmark(FileBenchmark[R]):
-    """A benchmark with what its spec says of its files."""
+    """A benchmark that takes the facts about itself and its files from its spec."""
 
     spec: Spec
 

@@ -1,8 +1,8 @@
-"""Submissions: answers to questions whose right answers are with a benchmark's authors, as their servers take them.
+"""Submissions: files of answers for the servers of benchmarks whose authors keep the right answers.
 
 json map: {id: answer} (MMMU). json list: [{"questionId": id, "answer": answer}] (DocVQA). tsv and xlsx: VLMEvalKit's
-table of the questions with the predictions and, for letters, what was read of them (`opt`): MMBench's server reads
-`prediction` itself, MMT-Bench's takes `opt`.
+table of the questions with the predictions. In a benchmark of letters, the column `opt` has the letter that was read:
+MMBench's server reads `prediction` itself, MMT-Bench's takes `opt`.
 """
 
 import json
@@ -46,9 +46,11 @@ class ServerSubmission:
 
     @property
     def sentence(self) -> str:
-        """The sentence on it in a report."""
-        whose = these_questions(self.splits)
-        return f"The right answers of {whose} are with their authors. Submit {self.name}, below."
+        """The sentence about it in a report."""
+        questions = these_questions(self.splits)
+        return (
+            f"The right answers of {questions} are with their authors. Submit {self.name}, below."
+        )
 
     @property
     def content(self) -> bytes:

@@ -183,6 +183,7 @@ class _ModelRun(NamedTuple):
 
         Raises UnfinishedError, after the file is written, if questions are left open.
         """
+        # `ask_model` closes them, so each mode needs its own.
         models = Models(
             read_catalogue(self.settings.models, catalogue_keys(self.settings)),
             self.settings.local_models,
@@ -228,7 +229,8 @@ class _ModelRun(NamedTuple):
 
 def _read_modes(benchmark: str, words: str) -> tuple[Mode, ...]:
     """Returns the modes of --modes. Raises AnsweringError for an unknown one or another benchmark."""
-    known: dict[str, Mode] = {mode: mode for mode in MODES}  # a text's mode, for type checkers
+    # Type checkers take a value of this dict for a Mode, but not a word of the option.
+    known: dict[str, Mode] = {mode: mode for mode in MODES}
     names = [word.strip() for word in words.split(",")]
     chosen: tuple[Mode, ...] = tuple(known[name] for name in names if name in known)
     if len(chosen) != len(names) or len(set(chosen)) != len(chosen):
@@ -273,7 +275,7 @@ def _check_names(out: Path, modes: Sequence[Mode]) -> None:
     files = [_lock_file(_partial_file(_mode_file(out, mode))) for mode in modes]
     files += [_unplaced_file(_mode_file(out, mode)) for mode in modes]
     if len(modes) > 1:
-        files.append(_comparison_file(out, modes, SPENT))
+        files.append(_comparison_file(out, modes, SPENT))  # the longest ending of a comparison
     longest = max(len(os.fsencode(file.name)) for file in files)
     if longest > LONGEST_NAME:
         raise AnsweringError(
@@ -328,8 +330,8 @@ def _spec(benchmark: str) -> Spec:
         return load_spec(Path(benchmark))
     known = BENCHMARKS.get(benchmark)
     if not isinstance(known, SpecBenchmark):
-        specs = [key for key, other in BENCHMARKS.items() if isinstance(other, SpecBenchmark)]
-        keys = either([*SUFFIXES, *specs])
+        spec_keys = [key for key, other in BENCHMARKS.items() if isinstance(other, SpecBenchmark)]
+        keys = either([*SUFFIXES, *spec_keys])
         raise AnsweringError(
             f"{benchmark!r} isn't a benchmark here. Choose {keys}, or a file such as animals.yaml."
         )
