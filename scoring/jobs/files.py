@@ -30,9 +30,9 @@ from scoring.benchmarks.predictions import (
 from scoring.jobs.file_roles import FileRolesError, file_roles, open_with_questions
 from scoring.jobs.own_benchmarks import OwnCheck, own_check
 from scoring.jobs.store import Job, Jobs
+from scoring.jobs.stored_report import StoredReport, stored_draft, stored_report
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
 from scoring.jobs.uploads import StoredUpload
-from scoring.jobs.written import Written, written
 from scoring.judges.cache import ReplyCache
 from scoring.judges.run import Quote
 from scoring.judges.spec import JudgeSpec
@@ -143,7 +143,7 @@ class Asking(NamedTuple):
 class CostedDraft(NamedTuple):
     """A draft (a report that waits for its judge) as a job keeps it, and the cost of judging it."""
 
-    draft: Written
+    draft: StoredReport
     cost: Quote
 
 
@@ -394,17 +394,17 @@ class FileReader:
 
     def graded_report(
         self, arrived: StoredUpload, questions: str, options: Options, title: str
-    ) -> Written:
+    ) -> StoredReport:
         """The report of a file of grades for a question set."""
         chosen = self.chosen_questions(questions, options.only)
         file = grades_for(arrived.path, chosen, name=arrived.name)
-        return written(graded_report(file, chosen, options.missing, title), is_done=True)
+        return stored_report(graded_report(file, chosen, options.missing, title))
 
     def report_by_rules(
         self, arrived: StoredUpload, chosen: FileChoice, protocol: str, title: str
-    ) -> Written:
+    ) -> StoredReport:
         """The report that rules alone make of a file."""
-        return written(report_of(self._open_file(arrived, chosen), protocol, title), is_done=True)
+        return stored_report(report_of(self._open_file(arrived, chosen), protocol, title))
 
     def count_left(self, link: str) -> int:
         """Returns the number of answers that the rules left open in a report."""
@@ -510,7 +510,7 @@ class FileReader:
     def draft_with_cost(self, make: partial[AnyReport], asking: Asking) -> CostedDraft:
         """Makes a draft with the cost of judging it. Raises JobServiceError."""
         report = make(asking.spec, asking.address)
-        return CostedDraft(written(report), self._cost(report, asking))
+        return CostedDraft(stored_draft(report), self._cost(report, asking))
 
     def _cost(self, report: AnyReport, asking: Asking) -> Quote:
         """Returns the cost of judging. Secret texts cost as if all were new and equally long, so no price reveals one.

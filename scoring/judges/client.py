@@ -262,7 +262,7 @@ class Judge:
     async def _attempt(self, content: bytes, bound: int, slow_calls: int) -> JudgeAnswer | Trouble:
         """Makes one attempt: reserves the bound, then commits the real cost, or the bound if the cost is unknown.
 
-        `slow_calls` counts the attempts before that took too long.
+        `slow_calls` is the number of earlier attempts that took too long.
         """
         call = Call()
         outcome: JudgeAnswer | Trouble | None = None
@@ -279,7 +279,10 @@ class Judge:
                 held.spent = self._spent(call, outcome, bound)
 
     def _spent(self, call: Call, outcome: JudgeAnswer | Trouble | None, bound: int) -> int:
-        """Returns the cost of a call; the bound, if it was sent and its tokens are unknown. None: it was cancelled."""
+        """Returns the cost of a call: the bound if its tokens are unknown, and 0 if it wasn't sent.
+
+        The outcome is None if the call was cancelled.
+        """
         tokens = outcome.tokens if outcome is not None else None
         if tokens:
             return cost(self.spec.price, tokens.prompt, tokens.completion)
@@ -356,8 +359,9 @@ async def probe(
 
 
 def _does_reason(answer: JudgeAnswer) -> bool:
+    """Whether a model reasoned before it replied; special tokens in its texts don't show that."""
     cut_formats = {name for text in answer.texts for name in answer_of(text).cuts}
-    return answer.has_reasoned or not cut_formats <= {SPECIAL_TOKENS}
+    return answer.has_reasoned or bool(cut_formats - {SPECIAL_TOKENS})
 
 
 def _is_readable(answer: JudgeAnswer) -> bool:
@@ -369,7 +373,7 @@ async def _try_fields(judge: Judge, tokens_field: TokensField, **fields: Any) ->
     messages = [{"role": message.role, "content": message.text} for message in _PROBE]
     body = {"model": judge.spec.model, "messages": messages, tokens_field: _PROBE_TOKENS, **fields}
     try:
-        return await judge._answer(body, estimated_tokens(_PROBE), 0)
+        return await judge._answer(body, estimated_tokens(_PROBE), bound=0)
     except (AskRefused, _FieldRefused):
         return None
 
