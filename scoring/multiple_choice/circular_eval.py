@@ -162,6 +162,7 @@ def _missing_in_rotation(passes: Sequence[ChoiceQuestion]) -> set[int] | None:
         return set()
     present = {question.index // PASS for question in passes}
     texts = [_options(question) for question in passes]
+    # The last options may stay in place: first all options are tried as rotating, then ever fewer.
     for rotating_count in range(len(texts[0]), 0, -1):
         head = texts[0][:rotating_count]
         tail = texts[0][rotating_count:]
@@ -193,7 +194,7 @@ def gaps(
         Problem(
             row=circle.question.row,
             index=circle.index,
-            text=_gap(circle, unscored_numbers.get(circle.index, ())),
+            text=_gap_text(circle, unscored_numbers.get(circle.index, ())),
             blocks="circular",
         )
         for circle in question_circles
@@ -201,7 +202,7 @@ def gaps(
     )
 
 
-def _gap(circle: Circle, unscored: Collection[int]) -> str:
+def _gap_text(circle: Circle, unscored: Collection[int]) -> str:
     """The text of a problem: the missing passes of a question, and the passes without a right answer."""
     absent = [number for number in circle.missing if number not in unscored]
     without_answer = [number for number in circle.missing if number in unscored]
