@@ -102,6 +102,8 @@ class BatchJudge(Judge):
         self._has_news = asyncio.Event()
         self._names: list[str] = []
         """Names of the batches that this run has sent or has read again."""
+        self._unclaimed: dict[str, list[JudgeAnswer | Trouble]] = {}
+        """Outcomes in earlier batches for questions that this run hasn't asked yet, by the digest of the request."""
 
     async def __aenter__(self) -> "BatchJudge":
         """Resolves the endpoint and starts collecting. Raises JudgeStopped if the endpoint is not allowed."""
@@ -161,6 +163,10 @@ class BatchJudge(Judge):
     async def _ask_in_batches(self, questions: Sequence[_WaitingQuestion]) -> None:
         """Answers questions from earlier batches, then sends the others in a new batch and waits for it."""
         waiting = grouped((_digest(question.body), question) for question in questions)
+        for digest, equal_questions in waiting.items():
+            unclaimed = self._unclaimed.get(digest, [])
+            while equal_questions and unclaimed:
+                equal_questions.pop().reply.set_result(unclaimed.pop())
         for row in self._earlier_batches(frozenset(waiting)):
             self._names.append(row.name)
             digests = json.loads(row.asked)
@@ -192,12 +198,16 @@ class BatchJudge(Judge):
     ) -> None:
         """Assigns each outcome to a question with the same request, and takes it from `waiting`.
 
+        An outcome without such a question is kept, since the question may come later.
         Equal questions are repeated samples of one request, so it doesn't matter which of them has which outcome.
         """
         for line, outcome in outcomes.items():
-            questions = waiting.get(digests[line]) if 0 <= line < len(digests) else None
-            if questions:
+            if not 0 <= line < len(digests):
+                continue
+            if questions := waiting.get(digests[line]):
                 questions.pop().reply.set_result(outcome)
+            else:
+                self._unclaimed.setdefault(digests[line], []).append(outcome)
 
     # Calls to the server.
     async def _submit_batch(self, name: str, content: bytes) -> str:

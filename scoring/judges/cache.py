@@ -17,7 +17,7 @@ REPLY = Table(
     Column("reply", Text, nullable=False),
     Column("created", Moment, nullable=False),
 )
-_KEYS_A_QUERY = 500
+_KEYS_PER_QUERY = 500
 _VERSION = 1
 """Version of the key; a new version invalidates every cached reply."""
 
@@ -49,8 +49,8 @@ class ReplyCache:
     def cached_replies(self, keys: Iterable[str]) -> Iterator[tuple[str, Reply]]:
         """Yields the cached replies of these keys, each with its key."""
         key_list = list(keys)
-        for start in range(0, len(key_list), _KEYS_A_QUERY):
-            part = key_list[start : start + _KEYS_A_QUERY]
+        for start in range(0, len(key_list), _KEYS_PER_QUERY):
+            part = key_list[start : start + _KEYS_PER_QUERY]
             with self._database.read() as connection:
                 rows = connection.execute(
                     select(REPLY.c.key, REPLY.c.reply).where(REPLY.c.key.in_(part))

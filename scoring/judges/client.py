@@ -246,8 +246,8 @@ class Judge:
         if outcome.wait is not None:
             self._meter.pause(outcome.wait)
         if outcome.kind in STOPPING:
-            kind = JudgeUnknown if outcome.kind == "unknown" else JudgeStopped
-            self._stopped = kind(outcome.words)
+            error_type = JudgeUnknown if outcome.kind == "unknown" else JudgeStopped
+            self._stopped = error_type(outcome.words)
         elif outcome.kind in PASSING:
             if outcome.kind not in ("busy", "loading"):
                 self._failures += 1
@@ -313,7 +313,7 @@ async def probe(
     Raises JudgeStopped, which is JudgeUnreadable if none of the replies can be read, and JudgeFailed.
     """
     tokens_field: TokensField = "max_tokens"
-    plainest = JudgeSpec(
+    plainest_spec = JudgeSpec(
         model=model,
         temperature=False,
         tokens=tokens_field,
@@ -323,7 +323,7 @@ async def probe(
         reasoning_tokens=0,
         price=None,
     )
-    async with Judge(plainest, address, pace, fetcher=fetcher) as judge:
+    async with Judge(plainest_spec, address, pace, fetcher=fetcher) as judge:
         first = await _try_fields(judge, tokens_field)
         if first is None:
             tokens_field = "max_completion_tokens"

@@ -317,6 +317,7 @@ def _score_claims_of_lines(text: str, scale: Scale) -> Iterator[_Claim[float]]:
     Lines that start alike are a list, or describe the scale.
     """
     signs = Counter[str]()
+    """How often each text, such as ":", comes between a number at the start of a line and its explanation."""
     for match in _LINE_SCORE.finditer(text):
         claim = _score_claim(text, match, scale)
         if _LINE_END.match(text, claim.end):
