@@ -184,7 +184,7 @@ _MINUS = re.compile(
 _PLUS = re.compile(r"(?:(?<![a-z])(?:plus|positive)\s|\+\s?)\Z")
 _DASH = re.compile(r"(?:-(\s?)|—\s?)\Z")
 _OPERAND = re.compile(r"(?:\d|(?<![a-z'’])[j-zα-ω]|\w\))\s?\Z")
-"""The end of a number, a symbol or a bracket. The letters a to i are no symbols here, since they may be options."""
+"""The end of a number, a symbol or a bracket. The letters a to i are left out: they may be labels of options."""
 _EQUALS = re.compile(
     r"(?:^|[=:(≈~>]|(?<![a-z])(?:is|are|was|were|be|equals|equal|to|of|by|about|approximately))\s?\Z"
 )
