@@ -68,8 +68,8 @@ def _is_excluded(answer: AnswerText, letter: str) -> bool:
 def _is_in_other_options(answer: AnswerText, letter: str) -> bool:
     """Whether the letter occurs only inside the texts of other options, as in "vitamin C".
 
-    A letter that `AnswerText` has rewritten with its sign is no longer a word of its own: it isn't excluded if its option
-    is affirmed.
+    A letter that `AnswerText` has rewritten with its sign is no longer a word.
+    It isn't excluded if its option is affirmed.
     """
     places = [
         word.start() + word[0].find(letter)
