@@ -30,9 +30,9 @@ from scoring.benchmarks.predictions import (
 from scoring.jobs.file_roles import FileRolesError, file_roles, open_with_questions
 from scoring.jobs.own_benchmarks import OwnCheck, own_check
 from scoring.jobs.store import Job, Jobs
+from scoring.jobs.stored_report import StoredReport, stored_draft, stored_report
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
 from scoring.jobs.uploads import StoredUpload
-from scoring.jobs.written import Written, written
 from scoring.judges.cache import ReplyCache
 from scoring.judges.run import Quote
 from scoring.judges.spec import JudgeSpec
@@ -145,7 +145,7 @@ class AskedJudge(NamedTuple):
 class CostedDraft(NamedTuple):
     """A draft (a report that waits for its judge) as a job keeps it, and the cost of judging it."""
 
-    draft: Written
+    draft: StoredReport
     cost: Quote
 
 
@@ -396,17 +396,17 @@ class FileReader:
 
     def graded_report(
         self, upload: StoredUpload, questions: str, options: Options, title: str
-    ) -> Written:
+    ) -> StoredReport:
         """The report of a file of grades for a question set."""
         chosen = self.chosen_questions(questions, options.only)
         file = grades_for(upload.path, chosen, name=upload.name)
-        return written(graded_report(file, chosen, options.missing, title), is_done=True)
+        return stored_report(graded_report(file, chosen, options.missing, title))
 
     def report_by_rules(
         self, upload: StoredUpload, chosen: FileChoice, protocol: str, title: str
-    ) -> Written:
+    ) -> StoredReport:
         """The report that rules alone make of a file."""
-        return written(report_of(self._open_file(upload, chosen), protocol, title), is_done=True)
+        return stored_report(report_of(self._open_file(upload, chosen), protocol, title))
 
     def count_left(self, link: str) -> int:
         """Returns the number of answers that the rules left open in a report."""
@@ -513,7 +513,7 @@ class FileReader:
     def draft_with_cost(self, make_report: partial[AnyReport], judge: AskedJudge) -> CostedDraft:
         """Makes a draft with the cost of judging it. Raises JobServiceError."""
         report = make_report(judge.spec, judge.address)
-        return CostedDraft(written(report), self._cost(report, judge))
+        return CostedDraft(stored_draft(report), self._cost(report, judge))
 
     def _cost(self, report: AnyReport, judge: AskedJudge) -> Quote:
         """Returns the cost of judging. Secret texts cost as if all were new and equally long, so no price reveals one.

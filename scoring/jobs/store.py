@@ -44,7 +44,7 @@ from scoring.jobs.job import ACTIVE, STARTABLE, STOPPED, Claim, Job, JobError, S
 from scoring.jobs.owners import ReportOwners
 from scoring.jobs.secret_days import SecretDays, forget_days
 from scoring.jobs.slugs import free_slug, hindrance_to_publish
-from scoring.jobs.written import Written, score_text, written
+from scoring.jobs.stored_report import StoredReport, score_text, stored_draft, stored_report
 from scoring.judges.run import Progress, Quote
 from scoring.judges.spec import JudgeSpec
 from scoring.registry import benchmark_named, benchmark_of
@@ -153,7 +153,7 @@ class Jobs:
     def create(
         self,
         owner: str,
-        draft: AnyReport | Written,
+        draft: AnyReport | StoredReport,
         spec: JudgeSpec,
         quote: Quote,
         own_key: bool,
@@ -164,7 +164,7 @@ class Jobs:
             raise JobError(
                 f"We don't know the price of {spec.model}, so it can't be lent. Add it to JUDGE_PRICES."
             )
-        record = draft if isinstance(draft, Written) else written(draft)
+        record = draft if isinstance(draft, StoredReport) else stored_draft(draft)
         unfinished = and_(JOB.c.owner == owner, JOB.c.state != "done")
         with self._database.write() as connection:
             take_turn(connection, JOB)
@@ -188,12 +188,14 @@ class Jobs:
                 network=code,
             )
 
-    def add_done(self, owner: str, report: AnyReport | Written, network: str | None = None) -> Job:
+    def add_done(
+        self, owner: str, report: AnyReport | StoredReport, network: str | None = None
+    ) -> Job:
         """Stores a report that needed no judge; one that its owner already has keeps its link. Raises JobError.
 
         Reports expire by age and never make room for a newer one, since their links may have been shared.
         """
-        record = report if isinstance(report, Written) else written(report, is_done=True)
+        record = report if isinstance(report, StoredReport) else stored_report(report)
         ended = {"draft": "", "report": record.json, "finished": now(), "score": record.score}
         is_owners = and_(JOB.c.owner == owner, _FREE)
         is_same = FREE_REPORT.c.digest == record.digest
@@ -514,7 +516,7 @@ class Jobs:
             )
 
     def _insert(
-        self, connection: Connection, owner: str, record: Written, quote: Quote, **more: object
+        self, connection: Connection, owner: str, record: StoredReport, quote: Quote, **more: object
     ) -> Job:
         values = {
             "link": secrets.token_urlsafe(24),

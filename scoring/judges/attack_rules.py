@@ -133,7 +133,7 @@ def _parts(rule: str) -> list[str]:
 
 
 def _beginnings(part: str, most: int) -> set[str]:
-    """The beginnings of a match, up to `most` characters long; "" for anything."""
+    """The beginnings, of up to `most` letters, that a match can have; "" stands for any beginning."""
     if not most:
         return {""}
     is_group = part.startswith("(?:")
@@ -141,7 +141,7 @@ def _beginnings(part: str, most: int) -> set[str]:
     rest = part[len(first) :]
     quantifier = _QUANTIFIER.match(rest)
     after = rest[quantifier.end() :] if quantifier else rest
-    # What may repeat is followed by itself or by what comes after: that counts as anything.
+    # A piece that may repeat is followed by itself or by the rest, so that anything may follow.
     following = _ANYTHING if quantifier else after
     if is_group:
         beginnings = _beginnings_of_group(first, following, most)
@@ -160,8 +160,8 @@ def _beginnings_of_group(group: str, following: str, most: int) -> set[str]:
 
 
 def _beginnings_of_piece(piece: str, following: str, most: int) -> set[str]:
-    letters = digits if piece == r"\d" else piece  # A piece that is a letter fits this one only.
-    if not letters.isalnum():
+    letters = digits if piece == r"\d" else piece
+    if not letters.isalnum():  # such as an escape or a class of signs, which could fit many letters
         return {""}
     next_beginnings = _beginnings(following, most - 1)
     return {letter + beginning for letter in letters for beginning in next_beginnings}

@@ -50,7 +50,7 @@ MOST_BYTES = 190_000_000
 AT_ONCE = 10_000
 """Most questions that wait for a batch at the same time."""
 TRIES = 3
-"""Batches with a question before it fails."""
+"""Number of batches that a question is tried in before it fails."""
 _ENDPOINT = "/v1/chat/completions"
 _METADATA_KEY = "stereoscope"
 """The key of our own name in a batch's metadata."""
@@ -101,6 +101,9 @@ class BatchJudge(Judge):
         self._waiting: list[_WaitingQuestion] = []
         self._has_news = asyncio.Event()
         self._names: list[str] = []
+        """Names of the batches that this run has sent or has read again."""
+        self._unclaimed: dict[str, list[JudgeAnswer | Trouble]] = {}
+        """Outcomes in earlier batches for questions that this run hasn't asked yet, by the digest of the request."""
 
     async def __aenter__(self) -> "BatchJudge":
         """Resolves the endpoint and starts collecting. Raises JudgeStopped if the endpoint is not allowed."""
@@ -160,6 +163,10 @@ class BatchJudge(Judge):
     async def _ask_in_batches(self, questions: Sequence[_WaitingQuestion]) -> None:
         """Answers questions from earlier batches, then sends the others in a new batch and waits for it."""
         waiting = grouped((_digest(question.body), question) for question in questions)
+        for digest, equal_questions in waiting.items():
+            unclaimed = self._unclaimed.get(digest, [])
+            while equal_questions and unclaimed:
+                equal_questions.pop().reply.set_result(unclaimed.pop())
         for row in self._earlier_batches(frozenset(waiting)):
             self._names.append(row.name)
             digests = json.loads(row.asked)
@@ -191,18 +198,22 @@ class BatchJudge(Judge):
     ) -> None:
         """Assigns each outcome to a question with the same request, and takes it from `waiting`.
 
+        An outcome without such a question is kept, since the question may come later.
         Equal questions are repeated samples of one request, so it doesn't matter which of them has which outcome.
         """
         for line, outcome in outcomes.items():
-            questions = waiting.get(digests[line]) if 0 <= line < len(digests) else None
-            if questions:
+            if not 0 <= line < len(digests):
+                continue
+            if questions := waiting.get(digests[line]):
                 questions.pop().reply.set_result(outcome)
+            else:
+                self._unclaimed.setdefault(digests[line], []).append(outcome)
 
     # Calls to the server.
     async def _submit_batch(self, name: str, content: bytes) -> str:
         """Uploads a file, starts its batch unless an earlier call with a lost reply did, and returns its id."""
         file = (f"{name}.jsonl", content)
-        sent = await self._reliable(
+        uploaded = await self._call_with_retries(
             lambda: self._client.api.files.create(file=file, purpose="batch")
         )
 
@@ -211,14 +222,14 @@ class BatchJudge(Judge):
             if started is not None:
                 return started
             batch = await self._client.api.batches.create(
-                input_file_id=sent.id,
+                input_file_id=uploaded.id,
                 endpoint=_ENDPOINT,
                 completion_window="24h",
                 metadata={_METADATA_KEY: name},
             )
             return batch.id
 
-        remote = await self._reliable(begin)
+        remote = await self._call_with_retries(begin)
         with self._database.write() as connection:
             connection.execute(update(BATCH).where(BATCH.c.name == name).values(remote=remote))
         return remote
@@ -242,11 +253,11 @@ class BatchJudge(Judge):
         self, name: str, remote: str | None
     ) -> dict[int, JudgeAnswer | Trouble]:
         """Waits for a batch and returns its outcomes by line of the file; {} if the batch was never started."""
-        remote = remote or await self._reliable(lambda: self._remote_of(name, in_all=True))
+        remote = remote or await self._call_with_retries(lambda: self._remote_of(name, in_all=True))
         if remote is None:
             return {}
         while True:
-            batch = await self._reliable(lambda: self._client.api.batches.retrieve(remote))
+            batch = await self._call_with_retries(lambda: self._client.api.batches.retrieve(remote))
             if batch.status in _END_STATES:
                 break
             await asyncio.sleep(self._poll_seconds)
@@ -262,11 +273,13 @@ class BatchJudge(Judge):
         outcomes: dict[int, JudgeAnswer | Trouble] = {}
         for file in (batch.output_file_id, batch.error_file_id):
             if file:
-                sent = await self._reliable(lambda file=file: self._client.api.files.content(file))
-                outcomes |= _read_outcomes(sent.content, self.address)
+                download = await self._call_with_retries(
+                    lambda file=file: self._client.api.files.content(file)
+                )
+                outcomes |= _read_outcomes(download.content, self.address)
         return outcomes
 
-    async def _reliable(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def _call_with_retries(self, call: Callable[[], Awaitable[T]]) -> T:
         """Makes a call about files or batches, with retries. Raises JudgeStopped and JudgeFailed."""
         attempt = 0
         while True:

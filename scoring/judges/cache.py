@@ -17,7 +17,7 @@ REPLY = Table(
     Column("reply", Text, nullable=False),
     Column("created", Moment, nullable=False),
 )
-_KEYS_A_QUERY = 500
+_KEYS_PER_QUERY = 500
 _VERSION = 1
 """Version of the key; a new version invalidates every cached reply."""
 
@@ -36,7 +36,7 @@ class ReplyCache:
         return read_record(Reply, text)
 
     def put(self, key: str, reply: Reply) -> Reply:
-        """Stores a reply and returns the stored one, which may be another server's earlier reply."""
+        """Stores a reply unless another process was faster, and returns the one that is stored."""
         values = {"key": key, "reply": record_json(reply), "created": now()}
         insert = self._database.insert(REPLY).values(values).on_conflict_do_nothing()
         stored = select(REPLY.c.reply).where(REPLY.c.key == key)
@@ -49,8 +49,8 @@ class ReplyCache:
     def cached_replies(self, keys: Iterable[str]) -> Iterator[tuple[str, Reply]]:
         """Yields the cached replies of these keys, each with its key."""
         key_list = list(keys)
-        for start in range(0, len(key_list), _KEYS_A_QUERY):
-            part = key_list[start : start + _KEYS_A_QUERY]
+        for start in range(0, len(key_list), _KEYS_PER_QUERY):
+            part = key_list[start : start + _KEYS_PER_QUERY]
             with self._database.read() as connection:
                 rows = connection.execute(
                     select(REPLY.c.key, REPLY.c.reply).where(REPLY.c.key.in_(part))
@@ -63,7 +63,8 @@ def reply_key(
 ) -> str:
     """The sha256 of the request, the endpoint and the endpoint's owner (None: the operator), without any secret.
 
-    Separate calls also differ by run and position within the grading; the samples of one call serve all runs.
+    A call for one sample has its own key in each run and at each `ordinal`, its position in the grading. A call for
+    several samples has the same key in all runs.
     """
     call = [run, ordinal] if ask.samples == 1 else None
     digested = {

@@ -246,8 +246,8 @@ class Judge:
         if outcome.wait is not None:
             self._meter.pause(outcome.wait)
         if outcome.kind in STOPPING:
-            kind = JudgeUnknown if outcome.kind == "unknown" else JudgeStopped
-            self._stopped = kind(outcome.words)
+            error_type = JudgeUnknown if outcome.kind == "unknown" else JudgeStopped
+            self._stopped = error_type(outcome.words)
         elif outcome.kind in PASSING:
             if outcome.kind not in ("busy", "loading"):
                 self._failures += 1
@@ -262,7 +262,7 @@ class Judge:
     async def _attempt(self, content: bytes, bound: int, slow_calls: int) -> JudgeAnswer | Trouble:
         """Makes one attempt: reserves the bound, then commits the real cost, or the bound if the cost is unknown.
 
-        `slow_calls` counts the attempts before that took too long.
+        `slow_calls` is the number of earlier attempts that took too long.
         """
         call = Call()
         outcome: JudgeAnswer | Trouble | None = None
@@ -279,7 +279,10 @@ class Judge:
                 held.spent = self._spent(call, outcome, bound)
 
     def _spent(self, call: Call, outcome: JudgeAnswer | Trouble | None, bound: int) -> int:
-        """Returns the cost of a call; the bound, if it was sent and its tokens are unknown. None: it was cancelled."""
+        """Returns the cost of a call: the bound if its tokens are unknown, and 0 if it wasn't sent.
+
+        The outcome is None if the call was cancelled.
+        """
         tokens = outcome.tokens if outcome is not None else None
         if tokens:
             return cost(self.spec.price, tokens.prompt, tokens.completion)
@@ -310,7 +313,7 @@ async def probe(
     Raises JudgeStopped, which is JudgeUnreadable if none of the replies can be read, and JudgeFailed.
     """
     tokens_field: TokensField = "max_tokens"
-    plainest = JudgeSpec(
+    plainest_spec = JudgeSpec(
         model=model,
         temperature=False,
         tokens=tokens_field,
@@ -320,7 +323,7 @@ async def probe(
         reasoning_tokens=0,
         price=None,
     )
-    async with Judge(plainest, address, pace, fetcher=fetcher) as judge:
+    async with Judge(plainest_spec, address, pace, fetcher=fetcher) as judge:
         first = await _try_fields(judge, tokens_field)
         if first is None:
             tokens_field = "max_completion_tokens"
@@ -356,8 +359,9 @@ async def probe(
 
 
 def _does_reason(answer: JudgeAnswer) -> bool:
+    """Whether a model reasoned before it replied; special tokens in its texts don't show that."""
     cut_formats = {name for text in answer.texts for name in answer_of(text).cuts}
-    return answer.has_reasoned or not cut_formats <= {SPECIAL_TOKENS}
+    return answer.has_reasoned or bool(cut_formats - {SPECIAL_TOKENS})
 
 
 def _is_readable(answer: JudgeAnswer) -> bool:
@@ -369,7 +373,7 @@ async def _try_fields(judge: Judge, tokens_field: TokensField, **fields: Any) ->
     messages = [{"role": message.role, "content": message.text} for message in _PROBE]
     body = {"model": judge.spec.model, "messages": messages, tokens_field: _PROBE_TOKENS, **fields}
     try:
-        return await judge._answer(body, estimated_tokens(_PROBE), 0)
+        return await judge._answer(body, estimated_tokens(_PROBE), bound=0)
     except (AskRefused, _FieldRefused):
         return None
 

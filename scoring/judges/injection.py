@@ -25,7 +25,7 @@ _CHAT_TOKENS = re.compile(
     r"|<(<?/?sys>?)>|\[(/?(?:inst|system_prompt|available_tools|tool_calls))\]",
     re.IGNORECASE,
 )
-"""Chat tokens of models; one of the groups holds the words between the brackets."""
+"""Chat tokens of models, such as <im_end>, <<SYS>> or [/INST]; one of the groups holds the words in the brackets."""
 _INVISIBLE = re.compile(
     r"[\x00-\x08\x0e-\x1b\x1f\x7f\x80-\x9f\u115f\u1160\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069"
     r"\u3164\ufeff\uffa0\U000e0000-\U000e007f]"
@@ -120,24 +120,26 @@ def secret_canaries(filled: Sequence[Filled], seed: str) -> tuple[Filled, ...]:
         (shipped_answers, _MOST_SECRET_CANARIES // 2),
         (uploaded_answers, _MOST_SECRET_CANARIES),
     ):
-        for source, answer in sorted(answers, key=rank):
+        for source_id, answer in sorted(answers, key=rank):
             if len(drawn) == most:
                 break
-            hosts = [host for host in free_questions.values() if _cannot_fit(host, source, answer)]
+            hosts = [
+                host for host in free_questions.values() if _cannot_fit(host, source_id, answer)
+            ]
             if not hosts:
                 continue
-            host = min(hosts, key=lambda host: rank((host.id, source, answer)))
+            host = min(hosts, key=lambda host: rank((host.id, source_id, answer)))
             del free_questions[host.id]
             question = replace(host, id=f"secret canary {len(drawn) + 1}")
             drawn.append(Filled(question, answer))
     return tuple(drawn)
 
 
-def _cannot_fit(host: Question, source: str, answer: str) -> bool:
-    """Whether an answer to the question `source` cannot fit the host question, even by chance."""
+def _cannot_fit(host: Question, source_id: str, answer: str) -> bool:
+    """Whether an answer to the question with this id cannot fit the host question, even by chance."""
     truth = host.truth.casefold()
     is_specific = bool(_LONG_WORD.search(truth)) and not _NUMBER_OR_YES.search(truth)
-    return host.id != source and is_specific and not _words(truth) & _words(answer)
+    return host.id != source_id and is_specific and not _words(truth) & _words(answer)
 
 
 @cache
@@ -150,11 +152,11 @@ def _shipped_answers() -> Mapping[str, str]:
 
 _FEWEST_REPEATS = 3
 _SHORTEST_REPEATED = 20
-"""Characters of a repeated answer: short answers are right for several questions."""
+"""Fewest characters of a repeated answer: a shorter one may be right for several questions."""
 
 
 def repeated_answers(predictions: Iterable[str | None]) -> Mapping[str, int]:
-    """Longer answers to several questions, with their number of questions, as if they fitted all."""
+    """Long answers that were given to at least three questions, as if they fitted any, with the number of questions."""
     times = Counter(" ".join(text.split()) for text in predictions if text)
     return {
         text: count
@@ -166,7 +168,10 @@ def repeated_answers(predictions: Iterable[str | None]) -> Mapping[str, int]:
 def with_swapped_truth(
     question: Question, prediction: str, questions: Iterable[Question]
 ) -> Question:
-    """The question with the truth of another: the one with the fewest words in common with its own and the answer."""
+    """The question with another question's truth, which has as few words as possible of its own truth and the answer.
+
+    If no other truth has a different word, a public canary's is used.
+    """
     words = _words(prediction) | _words(question.truth)
 
     def order(other: Question) -> tuple[int, str]:

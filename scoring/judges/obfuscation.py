@@ -131,7 +131,10 @@ def _from_base64(chunk: str) -> bytes:
 
 
 def _utf8_text(raw: bytes) -> str:
-    """The bytes as UTF-8; "" if they are not, or have no letter, as those of honest dates and numbers."""
+    """The bytes as UTF-8 text; "" if they are not UTF-8, or have no letter.
+
+    Honest dates and numbers may decode to texts without a letter.
+    """
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:

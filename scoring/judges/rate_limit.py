@@ -28,7 +28,7 @@ class RateLimits(Retries):
 class RateLimiter:
     """A rate limiter shared by all calls with one key: no more run at once, and in a minute, than the pace allows.
 
-    A minute's tokens without those of its last call are below the allowed ones: the wait is for the calls before.
+    A call's tokens delay only the calls after it, so that a minute's last call may exceed the allowed tokens.
     """
 
     def __init__(self, pace: RateLimits) -> None:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from arena.inference.messages import ending
@@ -76,6 +77,7 @@ def quote_reply(reply: str, finish: str = "stop") -> str:
     return f"{reply[-_MOST_QUOTED:]!r}{note}"
 
 
+# Full-width and typographic characters, by the ASCII character that patterns expect.
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _WIDE |= dict.fromkeys((0xA0, 0x2009, 0x202F, 0x3000), " ")
 _WIDE |= dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2015, 0x2212), "-")
@@ -85,7 +87,9 @@ _FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.MULTILINE)
 _LATEX = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|textrm)\s?\{([^{}\n]{0,80})\}")
 _RETHINKS = re.compile(
     r"\b(?:wait|hmm|on second thought|on reflection|re-?consider|re-?evaluat\w{1,5}|correction|scratch that)\b"
+    # "actually, it's B"
     r"|\bactually,?[ \t](?:it['’]s[ \t]|it[ \t]is[ \t])?(?-i:[A-Z])(?!\w)|等等|不对|重新考虑"
+    # "Actually, 0.5 fits better." at the start of a sentence
     r"|(?:(?<=[.!?;]\s)|(?<=\n))actually,?[ \t](?:it['’]s[ \t]|it[ \t]is[ \t])?\.?[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+"
     r"(?=[ \t](?:is|seems|fits|would)\b|[.!,;]|[ \t]*+(?:\n|\Z))",
     re.IGNORECASE,
@@ -137,12 +141,6 @@ def _common_value(text: str, claims: list[_Claim[T]], finish: str) -> T | None:
     return first.value
 
 
-def _wraps(text: str, *patterns: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """Yields the tags and boxes of a text that begin with a claim; `inside` is what they hold."""
-    for pattern in patterns:
-        yield from pattern.finditer(text)
-
-
 def _claim_of_all(claim: _Claim[T], inside: str, claims: Iterator[_Claim[T]]) -> _Claim[T]:
     """The claim of a tag or box; unreadable unless all that is inside, read as a reply, says the same."""
     value = _common_value(inside, list(claims), "stop")
@@ -164,16 +162,16 @@ def _is_denied_or_supposed(text: str, start: int) -> bool:
     return bool(_SUPPOSES.search(argument) or _DENIES.search(clause) or _REJECTS.search(clause))
 
 
-# Characters around a number or letter.
+# Quotes, brackets and emphasis around a number or letter. `_OPEN_IN_LINE` has no line break.
 _OPEN = r"[\s*_`\"'“‘(\[{$>|#]"
 _AHEAD = r"(?:[\s*_`\"'“‘(\[{$|]|#(?=[#\s]))"
 """The same before a number, without `>` and `#`, which would change its meaning."""
-_BESIDE = r"[ \t*_`\"'“‘(\[{$]"
+_OPEN_IN_LINE = r"[ \t*_`\"'“‘(\[{$]"
 _CLOSE = r"[*_`\"'”’)\]}$|]"
 _NUMBER = (
     r"[+-]?(?:[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+|\.[0-9]{1,20}+)(?!_{0,4}[^\W_分]|[.,·'’][0-9])"
 )
-_VAGUE = rf"(?P<vague>[<>≤≥~≈]=?{_BESIDE}{{0,4}})?"
+_VAGUE = rf"(?P<vague>[<>≤≥~≈]=?{_OPEN_IN_LINE}{{0,4}})?"
 """A sign that makes a number inexact."""
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 _UNIT = r"(?:[ \t]?(?:points?|pts?|stars?|marks?|分)(?![A-Za-z]))"
@@ -181,22 +179,28 @@ _HIGHEST = r"满分(?:为|是|:)?"
 _OUT_OF = rf"(?:[ \t]?[(\[]?(?:/|\bout[ \t]of\b|\bof\b)|[ \t]?[,(\[]?[ \t]?{_HIGHEST})"
 """The words and signs between a score and its maximum."""
 _BEHIND_NUMBER = re.compile(
+    # "0.5%"
     rf"{_CLOSE}{{0,6}}(?P<percent>[ \t]?(?:%|percent\b|‰))"
-    rf"|{_CLOSE}{{0,6}}{_UNIT}?{_OUT_OF}[ \t]?{_BESIDE}{{0,4}}(?P<most>{_NUMBER}){_UNIT}?"
+    # "0.5/1", "3 points out of 5"
+    rf"|{_CLOSE}{{0,6}}{_UNIT}?{_OUT_OF}[ \t]?{_OPEN_IN_LINE}{{0,4}}(?P<most>{_NUMBER}){_UNIT}?"
+    # "0.5-0.7", "0.5 or 0.7", "1: 0"
     rf"|{_CLOSE}{{0,6}}[ \t]?(?P<other>(?:[-–—~,;&±+×→]|[=-]>|:(?=[0-9])"
-    rf"|\bor\b|\bto\b|\band\b|\bminus\b|\bplus\b|或|至|到)?[ \t]?{_BESIDE}{{0,4}}{_NUMBER})"
+    rf"|\bor\b|\bto\b|\band\b|\bminus\b|\bplus\b|或|至|到)?[ \t]?{_OPEN_IN_LINE}{{0,4}}{_NUMBER})"
+    # "3 points"
     rf"|{_UNIT}",
     re.IGNORECASE,
 )
 """The text after a number: a percent sign, the maximum, another number, or a unit."""
 _OR_NUMBER = re.compile(
-    rf"{_CLOSE}{{0,6}}[ \t]?(?:\bor\b|\bto\b|或|至|到)[ \t]?{_BESIDE}{{0,4}}{_NUMBER}",
+    rf"{_CLOSE}{{0,6}}[ \t]?(?:\bor\b|\bto\b|或|至|到)[ \t]?{_OPEN_IN_LINE}{{0,4}}{_NUMBER}",
     re.IGNORECASE,
 )
 """Another number after a maximum or a unit: "0.5/1 or 0.7/1"."""
 _RETRACTS = re.compile(
+    # "0.5?", "0.5 if", "0.5 means"
     r"[*_`\"'”’)\]}$|,]{0,6}[ \t]?(?:\?|(?:if|unless|means?|when|would|but|however|although|though|maybe|perhaps"
     r"|represents?|indicates?)\b|如果|但|表示)"
+    # "0.5+", "0.5 or so", "0.5 at most"
     r"|[*_`]{0,3}\+|[ \t](?:or[ \t](?:so|more|less|higher|lower|above|below)|at[ \t](?:most|least))\b",
     re.IGNORECASE,
 )
@@ -204,24 +208,24 @@ _RETRACTS = re.compile(
 _ANOTHER_SCORE = re.compile(rf"[^\n.;]{{0,60}}?[,;][ \t](?:and[ \t])?{_NUMBER}[ \t]?(?:for\b|\()")
 """Another score after a score, for something else."""
 _LINE_END = re.compile(rf"{_UNIT}?{_CLOSE}{{0,8}}[ \t]*+[.。!;,]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
-_MOST_WORD = r"(?<!max[ _])(?<!imum[ _])(?<!full )(?<!perfect )(?<!highest )(?<!possible )(?<!lowest )(?<!total )"
-"""Not behind words for the highest score."""
+_NOT_THE_HIGHEST = r"(?<!max[ _])(?<!imum[ _])(?<!full )(?<!perfect )(?<!highest )(?<!possible )(?<!lowest )(?<!total )"
+"""Not after words for the highest score or for other scores."""
 _SCORE_WORD = (
-    rf"(?<![A-Za-z]){_MOST_WORD}(?:score|rating|grade|mark|correctness)(?![A-Za-z])"
+    rf"(?<![A-Za-z]){_NOT_THE_HIGHEST}(?:score|rating|grade|mark|correctness)(?![A-Za-z])"
     r"|评分|得分|分数|打分"
 )
-_WHOSE = (
+_OF_THE_ANSWER = (
     r"(?:[ \t](?:of|for)(?:[ \t][A-Za-z]{1,15}){1,3}"
     r"(?:[ \t]between[ \t]BEGIN[ \t]\w{1,32}[ \t]and[ \t]END[ \t]\w{1,32})?)?"
 )
-"""The thing that a score is of: "of the answer between BEGIN and END"."""
-_SAID = (
-    rf"(?:{_SCORE_WORD}){_CLOSE}{{0,6}}(?:[ \t]?\((?P<scale>[^()\n]{{0,40}})\))?{_WHOSE}{_CLOSE}{{0,6}}"
+"""The graded thing, after the word "score": "of the answer between BEGIN and END"."""
+_SCORE_IS = (
+    rf"(?:{_SCORE_WORD}){_CLOSE}{{0,6}}(?:[ \t]?\((?P<scale>[^()\n]{{0,40}})\))?{_OF_THE_ANSWER}{_CLOSE}{{0,6}}"
     rf"[ \t]*+(?::|=|\bis\b|\bshould[ \t]be\b|\bmust[ \t]be\b|\bwill[ \t]be\b|应为|是|为):?"
     rf"(?:[ \t](?:therefore|thus|then|hence|exactly))?{_AHEAD}{{0,8}}"
 )
 """The beginning of "The score is 0.5"."""
-_GIVEN = (
+_GIVES_SCORE = (
     r"\bI(?:['’]d|['’]ll|[ \t]would|[ \t]will)?[ \t](?:give|assign|award|rate|score)(?:[ \t][A-Za-z]{1,15}){0,6}?"
     rf"[ \t](?:a|an|it|this|as|at|of){_AHEAD}{{1,6}}"
     r"|\b(?:deserves|gets|receives|earns|merits|warrants)(?:[ \t][A-Za-z]{1,15}){0,3}?"
@@ -229,13 +233,13 @@ _GIVEN = (
     rf"|\bI(?:['’]d|['’]ll|[ \t]would|[ \t]will)?[ \t](?:give|assign|award){_AHEAD}{{1,6}}"
 )
 """The beginning of "I give it a 0.5" and "It deserves a 0.5"."""
-_SCALED = (
+_ON_A_SCALE = (
     rf"\bon[ \t]a[ \t]scale[ \t](?:of|from)[ \t]{_NUMBER}[ \t]?(?:to|-|–)[ \t]?{_NUMBER}{_CLOSE}{{0,4}}[ \t]?[:,]"
     rf"{_AHEAD}{{0,8}}"
 )
 """The beginning of "On a scale of 0 to 1: 0.5"."""
 _CLAIMED_SCORE = re.compile(
-    rf"(?:{_SAID}|{_GIVEN}|{_SCALED}){_VAGUE}(?P<number>{_NUMBER})", re.IGNORECASE
+    rf"(?:{_SCORE_IS}|{_GIVES_SCORE}|{_ON_A_SCALE}){_VAGUE}(?P<number>{_NUMBER})", re.IGNORECASE
 )
 _HEADING = (
     rf"(?:(?:your|my)[ \t])?(?:final[ \t]answer|output|result|输出|结果){_CLOSE}{{0,6}}[ \t]*+[:=]"
@@ -259,7 +263,7 @@ _FITTING_SCORE = re.compile(
     re.IGNORECASE,
 )
 """A judgement of a score: "A score of 0.5 is appropriate."."""
-_SCALE_TOLD = re.compile(
+_STATED_SCALE = re.compile(
     rf"(?:\b(?:scale|range)[ \t](?:(?:of|from)[ \t])?{_NUMBER}[ \t]?(?:to|-|–)|{_HIGHEST})[ \t]?(?P<most>{_NUMBER})",
     re.IGNORECASE,
 )
@@ -294,7 +298,7 @@ def _score_claims(text: str, scale: Scale) -> Iterator[_Claim[float]]:
             is_supposed = _is_denied_or_supposed(text, match.start())
             claim = _score_claim(text, match, scale)
             yield claim._replace(value=None) if is_supposed else claim
-    for match in _wraps(text, _TAGGED_SCORE, _BOXED_SCORE):
+    for match in chain(_TAGGED_SCORE.finditer(text), _BOXED_SCORE.finditer(text)):
         claim = _score_claim(text, match, scale)
         yield _claim_of_all(claim, match["inside"], _score_claims(match["inside"], scale))
     if whole := _OBJECT_SCORE.fullmatch(text):
@@ -313,6 +317,7 @@ def _score_claims_of_lines(text: str, scale: Scale) -> Iterator[_Claim[float]]:
     Lines that start alike are a list, or describe the scale.
     """
     signs = Counter[str]()
+    """How often each text, such as ":", comes between a number at the start of a line and its explanation."""
     for match in _LINE_SCORE.finditer(text):
         claim = _score_claim(text, match, scale)
         if _LINE_END.match(text, claim.end):
@@ -362,7 +367,7 @@ def _allows_score(text: str, match: re.Match[str], scale: Scale) -> bool:
     place = match.start("number")
     sentence = _SENTENCE_BREAK.split(text[max(0, place - _BEFORE) : place])[-1]
     return all(
-        _number_value(scales["most"]) == scale.high for scales in _SCALE_TOLD.finditer(sentence)
+        _number_value(scales["most"]) == scale.high for scales in _STATED_SCALE.finditer(sentence)
     )
 
 
@@ -375,21 +380,23 @@ _ALONE = r"(?!_{0,4}[^\W_])"
 """Before no other letter or digit; underscores may make it bold."""
 _LETTER = rf"(?P<letter>[A-Z]){_ALONE}(?![+#&]|['’]\w)"
 _OPTION = r"(?:(?:option|choice|letter|response|选项)[ \t]?)"
-_HELD = rf"{_OPEN}{{0,8}}(?i:{_OPTION})?{_OPEN}{{0,4}}"
+_BEFORE_LETTER = rf"{_OPEN}{{0,8}}(?i:{_OPTION})?{_OPEN}{{0,4}}"
 """The wrapping and the word before a letter: "**Option A"."""
 _ANSWER_WORD = (
     r"(?<![A-Za-z])(?:answer|output|choice|option|letter|selection|match|verdict|antwort|réponse|respuesta|resposta)"
     r"(?![A-Za-z])|答案|输出|选项|选择|정답|답|答え|ответ"
 )
 _CLAIMED_LETTER = re.compile(
+    # "The answer is B"
     rf"(?:(?i:{_ANSWER_WORD}){_CLOSE}{{0,6}}(?:[ \t]?\([^()\n]{{0,40}}\))?[ \t]*+"
     rf"(?::|=|(?i:\bis\b|\bshould[ \t]be\b|\bmust[ \t]be\b|\bwill[ \t]be\b|\bwould[ \t]be\b|\bist\b|\best\b|\bes\b)"
     rf"|应该是|应为|是|为|는|은|は):?"
+    # "most similar to B", "matches option B", "I'd choose B"
     rf"|(?i:\b(?:most|closest|more)[ \t](?:similar|close)(?:[ \t]in[ \t]meaning)?[ \t]to\b|\bclosest[ \t]to\b)"
     r"|(?i:\b(?:matches|selects?|choose|pick|corresponds[ \t]to|go[ \t](?:with|for))(?:[ \t]the)?"
     r"[ \t](?:option|choice)\b)"
     rf"|(?i:\bI(?:['’]d|['’]ll|[ \t]would|[ \t]will)?[ \t](?:choose|select|pick|output|go[ \t](?:with|for)))"
-    rf"|选择?(?!项|择|[：:])(?:了|的是)?|选[：:]){_HELD}{_LETTER}"
+    rf"|选择?(?!项|择|[：:])(?:了|的是)?|选[：:]){_BEFORE_LETTER}{_LETTER}"
 )
 _BEST_LETTER = re.compile(
     rf"\b(?i:option|choice|response)[ \t]{_OPEN}{{0,4}}{_LETTER}(?={_CLOSE}{{0,6}}[ \t](?i:is|best|most|matches|fits))"
@@ -398,22 +405,22 @@ _BEST_LETTER = re.compile(
     rf"|fits[ \t]best)\b"
 )
 _TAGGED_LETTER = re.compile(
-    rf"<(?i:{_NAMES}|choice|option|letter)>(?P<inside>{_HELD}{_LETTER}{_INSIDE_TAG})"
+    rf"<(?i:{_NAMES}|choice|option|letter)>(?P<inside>{_BEFORE_LETTER}{_LETTER}{_INSIDE_TAG})"
 )
-_BOXED_LETTER = re.compile(rf"\\[df]?boxed\s?\{{(?P<inside>{_HELD}{_LETTER}{_INSIDE_BOX})\}}")
+_BOXED_LETTER = re.compile(
+    rf"\\[df]?boxed\s?\{{(?P<inside>{_BEFORE_LETTER}{_LETTER}{_INSIDE_BOX})\}}"
+)
 _OBJECT_LETTER = re.compile(
     rf"\{{\s*+[\"'][^\"'\n]{{1,40}}[\"']\s*+:\s*+[\"']?\(?{_LETTER}\)?[\"']?\s*+,?\s*+\}}"
 )
-_LINE_LETTER = re.compile(rf"^{_HELD}{_LETTER}(?![\"']\s?:)", re.MULTILINE)
+_LINE_LETTER = re.compile(rf"^{_BEFORE_LETTER}{_LETTER}(?![\"']\s?:)", re.MULTILINE)
 """A letter at the start of a line, unless it is a key of an object, as in {"A": 1, "B": 0}."""
 _LETTER_END = re.compile(rf"{_CLOSE}{{0,8}}[ \t]*+[.。!,;]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
 _BEFORE_OPTION = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[.,:、。][ \t]?|[ \t]?\(|[ \t]-[ \t]|[ \t]?[–—][ \t]?|\)[ \t]?)?{_CLOSE}{{0,4}}[ \t]?"
 )
 """What may stand between a letter and its option's text."""
-_NOT_ANOTHER = (
-    rf",?[ \t](?i:rather[ \t]than|instead[ \t]of|(?:and[ \t])?not)[ \t]{_HELD}[A-Z]{_ALONE}"
-)
+_NOT_ANOTHER = rf",?[ \t](?i:rather[ \t]than|instead[ \t]of|(?:and[ \t])?not)[ \t]{_BEFORE_LETTER}[A-Z]{_ALONE}"
 """Words that reject another letter: "rather than B"."""
 _BEHIND_LETTER = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[ \t]*+(?:\Z|\n)|[.,;:!。，、；)]|[ \t]?[(（—–]|[ \t]-[ \t]"
@@ -428,12 +435,12 @@ _BEHIND_LETTER_OF_LINE = re.compile(
 _TWO_LETTERS = re.compile(
     rf"{_CLOSE}{{0,6}}[ \t]?(?:[,;][ \t]?|[/|]|&|\+"
     rf"|(?i:,?\s?\(?\b(?:or|and|possibly|maybe|perhaps|to|through|over|vs\.?|versus)(?!\w))"
-    rf"|[-–—~→>]|、|或|和|还是|[ \t])[ \t]?{_HELD}"
+    rf"|[-–—~→>]|、|或|和|还是|[ \t])[ \t]?{_BEFORE_LETTER}"
     rf"(?P<other>[A-Z]){_ALONE}(?!['’-])"
 )
 """Another letter beside a letter: "A or B"."""
 _TWO_ALONE = re.compile(
-    rf"{_CLOSE}{{0,4}}(?:[.:][ \t]|(?=[(\[])){_HELD}(?P<other>[A-Z]){_CLOSE}{{0,4}}[.]?[ \t]*+(?:\n|\Z)"
+    rf"{_CLOSE}{{0,4}}(?:[.:][ \t]|(?=[(\[])){_BEFORE_LETTER}(?P<other>[A-Z]){_CLOSE}{{0,4}}[.]?[ \t]*+(?:\n|\Z)"
 )
 """Another letter behind a letter and a full stop, at the end of the line: "A. B"."""
 _NEXT_LABEL = re.compile(r"[\s,;/|(]\(?(?P<letter>[A-Z])(?:[.):]|[ \t]\()")
@@ -461,7 +468,7 @@ def _letter_claims(text: str, options: Mapping[str, str]) -> Iterator[_Claim[str
                 continue
             is_supposed = _is_denied_or_supposed(text, match.start())
             yield claim._replace(value=None) if is_supposed else claim
-    for match in _wraps(text, _TAGGED_LETTER, _BOXED_LETTER):
+    for match in chain(_TAGGED_LETTER.finditer(text), _BOXED_LETTER.finditer(text)):
         claim = _letter_claim(text, match, options)
         yield _claim_of_all(claim, match["inside"], _letter_claims(match["inside"], options))
     if whole := _OBJECT_LETTER.fullmatch(text):
@@ -536,7 +543,7 @@ def _has_next_option(text: str, match: re.Match[str], options: Mapping[str, str]
     before_label = rest[: next_label.start()]
     text_between = _plain_option(_JOINS.sub("", before_label))
     without_word = _plain_option(_JOINS.sub("", _WORD_OF_NEXT.sub("", before_label)))
-    # Each letter with a number such as its share ("A 50%, B 50%").
+    # Between the letters is nothing, a number such as a share ("A 50%, B 50%"), or the first letter's option.
     has_number = bool(without_word) and not any(sign.isalpha() for sign in without_word)
     option = _plain_option(options.get(match["letter"], ""))
     has_option = bool(option) and option in (text_between, without_word)

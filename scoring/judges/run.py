@@ -60,7 +60,7 @@ class Task(NamedTuple, Generic[T]):
     name: str = ""
     """The graded thing, for progress reports."""
     is_read: Callable[[T], bool] = lambda outcome: True
-    """The function that decides whether the last of the judge's replies could be read; earlier replies could not."""
+    """Whether the last reply behind an outcome could be read. A task asks again only after an unreadable reply."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def quote_tasks(
     If a cached reply could not be read, the call that follows it is counted.
     """
     calls: dict[str, tuple[Ask, ...]] = {}
-    """By key, a new call and those that may follow it."""
+    """By key, a new call and those that may follow it: the longest series of all tasks that share the call."""
     cached = 0
     walks = [walk for walk in map(_Walk, tasks) if walk.asks]
     while walks:
@@ -128,7 +128,9 @@ def quote_tasks(
         walks = []
         cached_replies = [*cache.cached_replies(walks_by_key)] if cache else []
         for key, reply in cached_replies:
-            walks += [walk for walk in walks_by_key.pop(key) if walk.advance(reply)]
+            for walk in walks_by_key.pop(key):
+                if walk.advance(reply):
+                    walks.append(walk)
             cached += 1
         for key, uncached_walks in walks_by_key.items():
             possible_asks = [walk.asks for walk in uncached_walks]
@@ -138,7 +140,7 @@ def quote_tasks(
     completion = sum(likely_completion(spec, ask) for ask in first_asks)
     likely = cost(spec.price, prompt, completion)
     worst_costs = [most_cost(spec, ask) for asks in calls.values() for ask in asks]
-    # a call starts only while its worst case is left
+    # A call starts only while the budget has room for its worst case.
     bound = max(MARGIN * likely, likely + max(worst_costs, default=0))
     return Quote(
         grades=len(tasks),
@@ -309,7 +311,8 @@ class _Run(Generic[T]):
     _fresh: int = 0
     _unread: list[str] = field(default_factory=list)
     """The new replies since the last readable one."""
-    _ended: Exception | None = None
+    _fatal_error: Exception | None = None
+    """The error that ends the run; None while it goes on."""
     _calls: WeakValueDictionary[str, _SharedCall] = field(default_factory=WeakValueDictionary)
     """The calls of the running tasks, by key."""
 
@@ -324,8 +327,8 @@ class _Run(Generic[T]):
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(self._judge.pace.concurrency, len(left))):
                     group.create_task(self._work(shared_places, failed))
-            if self._ended:
-                raise self._ended
+            if self._fatal_error:
+                raise self._fatal_error
             if not failed:
                 return tuple(self._outcomes[place] for place in range(len(self._tasks)))
         missing = len(self._tasks) - len(self._outcomes)
@@ -339,7 +342,7 @@ class _Run(Generic[T]):
         After a fatal error all workers stop at the end of their current call.
         """
         for place in shared_places:
-            if self._ended:
+            if self._fatal_error:
                 return
             try:
                 result = await self._run_task(self._tasks[place])
@@ -347,7 +350,7 @@ class _Run(Generic[T]):
                 failed.append(error)
                 continue
             except (JudgeStopped, BudgetError, DatabaseError, ScoringStopped) as error:
-                self._ended = self._ended or error
+                self._fatal_error = self._fatal_error or error
                 await self._trial.end()
                 return
             self._outcomes[place] = result.outcome
@@ -433,7 +436,7 @@ class _Run(Generic[T]):
         """Asks the judge and caches the reply; waits while the missing money is only reserved."""
         waits = 0
         while True:
-            if self._ended or self._stop.is_set():
+            if self._fatal_error or self._stop.is_set():
                 raise ScoringStopped("Scoring was stopped. What has been judged is kept.")
             try:
                 reply = await self._judge.ask(ask)

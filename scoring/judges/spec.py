@@ -282,7 +282,7 @@ def list_price(model: str) -> Price | None:
 class _PriceRow(FileRow):
     """A model's price."""
 
-    model: Annotated[str, cell("a model's name", "Write one.", bool)]
+    model: Annotated[str, cell("a model's name", "Write one.", holds=bool)]
     prompt: _Dollars
     completion: _Dollars
 

@@ -80,10 +80,14 @@ def _word_pattern(phrases: str) -> str:
     return f"(?:{'|'.join(longest_first)})"
 
 
+def _phrases(field: str) -> list[str]:
+    """All languages' words and phrases of a field."""
+    columns = [getattr(language, field) for language in LANGUAGES.values()]
+    return [phrase for column in columns if column for phrase in column.split(",")]
+
+
 def _pattern_of_all_languages(field: str) -> str:
-    """A pattern of all languages' words of a field."""
-    phrases = [getattr(language, field) for language in LANGUAGES.values()]
-    return _word_pattern(",".join(words for words in phrases if words))
+    return _word_pattern(",".join(_phrases(field)))
 
 
 # Japanese, Chinese and Korean characters don't count: those languages don't separate words.
@@ -101,6 +105,7 @@ def _frame_pattern(language: Language) -> str:
     """A pattern of a language's text before an option."""
     link = ""
     if language.link:
+        # A link ends where a word does, or with a Japanese, Chinese or Korean character.
         link = rf"|\s?{_word_pattern(language.link)}(?:\s?:)?(?:(?<=(?-i:[\u3040-\ud7af]))|(?!{_WORD_CHARACTER}))"
     gap = rf"(?:\s(?!{_DENIAL})[^\W\d_]{{1,14}}){{0,2}}?"
     return (
@@ -113,8 +118,7 @@ def _first_characters(field: str) -> str:
 
     Few places in a text pass it, and trying all languages at every place is slow.
     """
-    phrases = [getattr(language, field).split(",") for language in LANGUAGES.values()]
-    words = [word for phrase in phrases for word in phrase if word]
+    words = _phrases(field)
     first_characters = "".join(sorted({word[0] for word in words}))
     second_characters = "".join(sorted({word[1] for word in words if len(word) > 1}))
     single_characters = "".join(f"|{word}" for word in words if len(word) == 1)
@@ -148,9 +152,7 @@ STATED_WORDS = frozenset(
 
 def _ascii_phrases(field: str) -> frozenset[str]:
     """All languages' words and phrases of a field that are ASCII."""
-    phrases = [getattr(language, field).split(",") for language in LANGUAGES.values()]
-    every_phrase = {phrase for of_language in phrases for phrase in of_language}
-    return frozenset(phrase for phrase in every_phrase if phrase and phrase.isascii())
+    return frozenset(phrase for phrase in _phrases(field) if phrase.isascii())
 
 
 STATED_BY = frozenset(phrase for phrase in _ascii_phrases("choose") if phrase.isalpha())

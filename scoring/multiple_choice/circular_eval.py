@@ -88,13 +88,13 @@ def missing_passes(
 
 def circles(
     rows: Sequence[Decided],
-    undecided_wrong: bool = False,
+    is_undecided_wrong: bool = False,
     missing: Iterable[ChoiceQuestion] | None = None,
 ) -> tuple[Circle, ...]:
     """Every question of a file with its passes, in the order of indices.
 
-    `missing` are the question file's questions and passes without an answer; None if there is no question file. With
-    `undecided_wrong` a question with an undecided pass needs no other passes, like one with a wrong pass.
+    `missing` are the question file's questions and passes without an answer; None if there is no question file. If an
+    undecided pass counts as wrong, a question with one needs no other passes.
     """
     by_base = _by_base(rows, attrgetter("question.index"))
     missing_numbers: Mapping[int, Iterable[int]]
@@ -109,7 +109,7 @@ def circles(
     for base, passes in sorted(by_base.items()):
         numbers = tuple(sorted(set(missing_numbers.get(base, ()))))
         results = [row.right for row in passes]
-        is_settled = undecided_wrong and None in results
+        is_settled = is_undecided_wrong and None in results
         outcome = _outcome(results, is_incomplete=bool(numbers) and not is_settled)
         all_circles.append(Circle(base, tuple(passes), numbers, outcome))
     return tuple(all_circles)
@@ -162,6 +162,7 @@ def _missing_in_rotation(passes: Sequence[ChoiceQuestion]) -> set[int] | None:
         return set()
     present = {question.index // PASS for question in passes}
     texts = [_options(question) for question in passes]
+    # The last options may stay in place: first all options are tried as rotating, then ever fewer.
     for rotating_count in range(len(texts[0]), 0, -1):
         head = texts[0][:rotating_count]
         tail = texts[0][rotating_count:]
@@ -193,7 +194,7 @@ def gaps(
         Problem(
             row=circle.question.row,
             index=circle.index,
-            text=_gap(circle, unscored_numbers.get(circle.index, ())),
+            text=_gap_text(circle, unscored_numbers.get(circle.index, ())),
             blocks="circular",
         )
         for circle in question_circles
@@ -201,7 +202,7 @@ def gaps(
     )
 
 
-def _gap(circle: Circle, unscored: Collection[int]) -> str:
+def _gap_text(circle: Circle, unscored: Collection[int]) -> str:
     """The text of a problem: the missing passes of a question, and the passes without a right answer."""
     absent = [number for number in circle.missing if number not in unscored]
     without_answer = [number for number in circle.missing if number in unscored]

@@ -26,7 +26,7 @@ def plain_name(column: str) -> str:
 def unambiguous_columns(record: Record, answer_names: Sequence[str]) -> dict[str, str]:
     """A record's columns by their names in one spelling.
 
-    Raises RowsError for two columns with the same name, or with the model's answers.
+    Raises RowsError if two columns have the same name, or if several have the model's answers (`answer_names`).
     """
     columns: dict[str, str] = {}
     for column in record.values:

@@ -79,7 +79,10 @@ class Bracket(NamedTuple):
 
 
 def brackets(text: str) -> Iterator[Bracket]:
-    """Yields the brackets with points. Raises CoordinateError for a list with a number that is no points."""
+    """Yields the brackets with points.
+
+    Raises CoordinateError for a list of an odd number of numbers, or of numbers and other things.
+    """
     for match in _BRACKET.finditer(text):
         cells = [cell.strip() for cell in match[1].split(",")]
         numbers = [Decimal(cell) for cell in cells if _NUMBER.fullmatch(cell)]
@@ -108,7 +111,8 @@ def convert_coordinates(question: ChoiceQuestion, unit: Unit, size: Size) -> Cho
 
     Raises CoordinateError if a bracket cannot be read, or if rounding makes two options equal.
     """
-    # Questions explain their unit by the image's bottom-right corner, (1, 1) or the size, maybe in another unit.
+    # Questions explain their unit by the image's bottom-right corner: (1, 1), or the size in pixels. Its unit may
+    # differ from that of the points.
     corner_in_shares = (Decimal(1), Decimal(1))
     corners = {corner_in_shares, tuple(map(Decimal, size))}
     texts = (question.text, *question.options.values())
@@ -197,7 +201,7 @@ def named_boxes(text: str, size: Size | None) -> tuple[Box, ...]:
 
 
 def without_boxes(text: str) -> str:
-    """A question that calls its boxes marked in red, without their numbers and the explanation of these."""
+    """The question with "(marked in red)" in place of each box, and without the explanation of a box's numbers."""
 
     def mark(bracket: Bracket) -> str:
         return _MARKED_IN_RED if len(bracket.numbers) == 4 else bracket.text

@@ -39,7 +39,7 @@ def audit_lines(rows: Iterable[Decided], chosen_by: ChosenBy = "text") -> Iterat
 def differences_csv(readings: Mapping[str, Sequence[Decided]]) -> bytes:
     """A CSV of the rows to which protocols give different letters, with every protocol's trail of clues.
 
-    `readings` has the same rows, read by each protocol, by the protocol's name.
+    `readings` has each protocol's decisions on the same rows, by the protocol's name.
     """
     header = ["index", "row", "question", "options", "answer", "prediction"]
     for protocol in readings:

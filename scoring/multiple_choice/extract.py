@@ -195,8 +195,8 @@ def judge_request(
     text = neutralise(prediction) if is_strict else prediction
     message = Message("user", template.format(prediction=text, **texts))
     if is_strict:
-        return Ask((message,), 0.0, reply_tokens=ROOM, likely_tokens=LIKELY, schema=schema)
-    return Ask((message,), 0.0, reply_tokens=_PAPER_TOKENS)
+        return Ask((message,), reply_tokens=ROOM, likely_tokens=LIKELY, schema=schema)
+    return Ask((message,), reply_tokens=_PAPER_TOKENS)
 
 
 def _judge_clue(decision: Decision, letter: str, reply: str, question: ChoiceQuestion) -> Clue:

@@ -39,11 +39,11 @@ def answers_in_objects(text: str) -> tuple[str, ...]:
 
     An object whose answer is null has the answer "".
     """
-    start = text.find("{")
-    if start < 0:
+    if "{" not in text:
         return ()
     answers: list[str] = []
     plain = _LATEX.sub(r"\\\\", text)
+    start = plain.find("{")
     try:
         record, end = _DECODER.raw_decode(plain, start)
     except (ValueError, RecursionError):

@@ -19,18 +19,18 @@ _MAY_BE_LETTER = re.compile(r"\s*\w(?:\W{1,2})?\s*\Z")
 _SIGNED_LETTER = re.compile(r"\s*[A-Za-z]{1,2}[-+*#\u2212\u2013]{1,2}\s*\Z")
 """An option of one or two letters with a sign, such as B+ or AB-: a letter alone may be all that is left of it."""
 _PAST_SIGNED = 8
-"""Characters from which an option is longer than a letter with a sign, in any wrapping."""
+"""Number of characters with which an option is too long for a letter with a sign, in any wrapping."""
 _PAST_MARKED = 12
-"""Characters from which an option is longer than a letter in emphasis and marks."""
+"""Number of characters with which an option is too long for a letter in emphasis and marks."""
 _LETTERS_AS_LABELS = 6
 """Letters from A on that a model may use as labels, whatever the question's labels are."""
 
 
 def common_answer(prediction: str, options: Mapping[str, str]) -> Clue | None:
-    """The clue of the most common answers, "B.", "B. cat" or "The answer is B.".
+    """The clue of the most common answers: "B.", "B. cat" or "The answer is B."; None for all other answers.
 
-    They are read before the rules, and in one case otherwise: a letter with its own option's text is a label, which is
-    what prompts ask for, even if all of it is another option's text. None for all other answers.
+    The rules would read these answers alike, but for one case: a letter with its own option's text, which prompts ask
+    for, is a label here even if the whole answer is another option's text.
     """
     statement = _PLAIN_STATEMENT.fullmatch(prediction)
     if statement:
@@ -71,17 +71,17 @@ def _is_own_content(match: re.Match[str], options: Mapping[str, str]) -> bool:
     return is_own and is_normalized("NFKC", match.string)
 
 
-def letter_clue(written: str, span: str, options: Mapping[str, str]) -> Clue | None:
+def letter_clue(character: str, span: str, options: Mapping[str, str]) -> Clue | None:
     """The clue of a letter alone: a label, an option's initial, or unclear if it may be an option's content.
 
     None if it is only an option's content: the rules for contents read it.
     """
-    if written in options:
-        return Clue(Rule.ALONE, written, span)
-    letter = written.upper()
+    if character in options:
+        return Clue(Rule.ALONE, character, span)
+    letter = character.upper()
     # A longer text is more than a letter in marks, and need not be read.
     markable_options = _options_shorter_than(_PAST_MARKED, options)
-    is_content = any(plain_content(text) == written.lower() for text in markable_options)
+    is_content = any(plain_content(text) == character.lower() for text in markable_options)
     if is_content:
         return Clue(Rule.CONFLICT, None, span) if letter in options else None
     if letter in options:

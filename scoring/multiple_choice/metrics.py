@@ -89,7 +89,10 @@ def count_steps(decisions: Iterable[Decision]) -> StepCounts:
 def missing_problem(
     count: int, total: int, whole: str, questions: Sequence[ChoiceQuestion] | None
 ) -> Problem:
-    """The problem that `count` questions have no answer: these `questions`; None without a question file."""
+    """The problem that `count` of the `total` questions in `whole` have no answer.
+
+    `questions` are those without an answer; None without a question file.
+    """
     if questions is None:
         which = "To see which, compare the column index with the benchmark's question file."
     else:
@@ -107,8 +110,8 @@ class FileSplit(NamedTuple):
 
     name: str
     published_text: str | None
-    """The text with the name of a published split: the split's name or the file's. "" if neither has one, None if only
-    other splits of the file have one."""
+    """The name that shows which published split this is: the split's own or the file's. "" if no name of the file shows
+    one; None if only the names of other splits do."""
     questions: Sequence[ChoiceQuestion]
 
 
@@ -186,7 +189,7 @@ class ChoiceTables(Generic[S]):
 
     protocol: Protocol
     splits: tuple[S, ...]
-    """One per split, followed by one of the whole file. A single split may not be listed again as the whole; () without
+    """One per split, followed by one of the whole file, which some benchmarks leave out for a single split; () without
     scores."""
     problems: tuple[Problem, ...]
     steps: StepCounts
@@ -320,6 +323,7 @@ def _mcnemar(sums: Sequence[int]) -> float:
     """
     chances = np.ones(1)
     for size, count in Counter(map(abs, sums)).items():
+        # The binomial distribution of the number of negative ones among summands of this size.
         logs = [
             math.lgamma(count + 1)
             - math.lgamma(k + 1)

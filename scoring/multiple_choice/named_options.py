@@ -58,6 +58,7 @@ _CAPITALISED_WORD = re.compile(
 
 At the start of a sentence (`first`), the capital may mean nothing.
 """
+# Capitalised words that may come before a count, as in "About 27" or "Answer 27".
 _BEFORE_NUMBERS = FILLERS | words(
     """only about exactly approximately around roughly total sum count result value number there are has have just
     nearly almost all least at answers option choice equals gives shows see got get makes what they you we
@@ -102,6 +103,7 @@ _BEFORE_COMMON_WORD: Mapping[str, re.Pattern[str]] = {
     "true": _BEFORE_VERDICT,
     "false": _BEFORE_VERDICT,
 }
+# Letters with signs: a blood group, a grade.
 _SIGNED = re.compile(r"[a-z]{1,2}[-+*#]{1,2}")
 SIGN_BEHIND = re.compile(r"[-+*#]{1,2}(?!\w)")
 _SIGNED_LETTER = re.compile(r"(?<![A-Za-z])[A-Za-z][-+*#]{1,2}(?!\w)")
@@ -228,7 +230,10 @@ class Contents:
         return equal_options(number, self.values) if number else []
 
     def mention_at(self, lower: str, place: int) -> Mention | None:
-        """The longest option that starts exactly here, possibly after an article; None if numbers fit several."""
+        """The longest option that starts exactly here, possibly after an article.
+
+        None if there is none, or if a number equals several options.
+        """
         number = number_at(lower, place) if self.values else None
         if number:
             letters = equal_options(number, self.values)

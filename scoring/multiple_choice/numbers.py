@@ -8,7 +8,7 @@ has none.
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -138,7 +138,7 @@ _UNITS: Mapping[str, str] = {
 }
 
 
-def _one_of(words: Mapping[str, object]) -> str:
+def _one_of(words: Iterable[str]) -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
 
@@ -166,9 +166,8 @@ _ARTICLE_AS_ONE = re.compile(
     rf"\ban? (?=(?:{'|'.join(_DENOMINATORS)}|half|hundred|thousand|million)\b)"
 )
 _TENS_AND_ONES = re.compile(rf"\b({'|'.join(_TENS)}) ({'|'.join(_ONES[1:10])})\b")
-_COUNT_WORD = re.compile(
-    rf"(?<![\w'’-])(?:{_one_of(dict.fromkeys([*_ONES, *_TENS, *(word for word in _WORDS if '-' in word)]))})(?![\w'’-])"
-)
+_COMPOUNDS = [word for word in _WORDS if "-" in word]
+_COUNT_WORD = re.compile(rf"(?<![\w'’-])(?:{_one_of([*_ONES, *_TENS, *_COMPOUNDS])})(?![\w'’-])")
 _ONE_COUNTS = re.compile(
     r"\b(?:there is|there's|only|just|exactly|see|count|of|has|have|are|be)\s\Z"
 )
@@ -185,6 +184,7 @@ _MINUS = re.compile(
 _PLUS = re.compile(r"(?:(?<![a-z])(?:plus|positive)\s|\+\s?)\Z")
 _DASH = re.compile(r"(?:-(\s?)|—\s?)\Z")
 _OPERAND = re.compile(r"(?:\d|(?<![a-z'’])[j-zα-ω]|\w\))\s?\Z")
+"""The end of a number, a symbol or a bracket. The letters a to i are left out: they may be labels of options."""
 _EQUALS = re.compile(
     r"(?:^|[=:(≈~>]|(?<![a-z])(?:is|are|was|were|be|equals|equal|to|of|by|about|approximately))\s?\Z"
 )
@@ -197,16 +197,26 @@ _MONTH = (
     r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
 _CALCULATION_BEFORE = re.compile(
+    # "May 3", "2x3"
     rf"(?:(?<![a-z]){_MONTH}\s?|\dx|\d\sx\s?)\Z"
+    # "√2", "one in 3", "f(3"
     r"|(?:[×÷*/·^√±|]|\d choose|(?:\bone|\d) in|\d[a-z]\s?=|\^\s?\{|sqrt\s?[({]|√\s?\(|-\(|\#"
     r"|\\(?!boxed)[a-z]{2,12}\s?[({]?|[a-z0-9)}]\("
+    # "sin 3", "log_2 3"
     rf"|(?<![a-z])(?:{FUNCTION}(?:_\{{?\w{{1,3}}\}}?)?|{OPERATION}))\s?\Z"
 )
 """Text before a number that makes it a part of a formula, a product, a date or a name in code."""
 _CALCULATION_BEHIND = re.compile(
+    # "3 May", but not "3 may be"; "2 x 3"
     rf"\s(?!may\s(?:be|have|not|also|look|seem)\b){_MONTH}|\s?x\s?\d|\*\*"
-    rf"|\s?{FUNCTION}(?![a-z])|\s?[×÷*/·+^]\s?[\w(]|\s-\s[\d(√]|\s-\s[a-zα-ω](?![a-z])|\s?√|\(\d|\s?\\[a-z]|\s?[<>≤≥≠]|\s(?:minus|plus|times|choose)\s|\sof\s\d|\s(?:options|choices)\b|\s[k-z](?![\w'’.])|-ish\b|-[$€£¥]\d|\s(?:squared|cubed|below)\b"
+    # "2 sin", "5 - 3", "2 \pi", "5 < 6"
+    rf"|\s?{FUNCTION}(?![a-z])|\s?[×÷*/·+^]\s?[\w(]|\s-\s[\d(√]|\s-\s[a-zα-ω](?![a-z])|\s?√|\(\d|\s?\\[a-z]|\s?[<>≤≥≠]"
+    # "3 of 4", "4 options", "2 n", "5-ish", "5-$6", "3 squared"
+    r"|\s(?:minus|plus|times|choose)\s|\sof\s\d|\s(?:options|choices)\b|\s[k-z](?![\w'’.])|-ish\b|-[$€£¥]\d"
+    r"|\s(?:squared|cubed|below)\b"
+    # "2 and a half"
     r"|\sand (?:an?|one|three|\d{1,3}/)\s?(?:half|third|quarter|\d)"
+    # "5+", "18 or more", "5 pm"
     r"|\+(?!\w)|\s?[‰億萬]|\s?(?:以下|以上|以内|多|under zero"
     r"|(?:or (?:more|less|fewer)|and (?:above|below|over)|[ap]\.?m)\b)"
 )
@@ -307,7 +317,7 @@ class _Unit(NamedTuple):
     end: int
 
 
-class _Signed(NamedTuple):
+class _SignedValues(NamedTuple):
     """A number with the sign before its digits."""
 
     values: frozenset[Fraction]
@@ -333,7 +343,7 @@ def _number(lower: str, match: re.Match[str]) -> Number | None:
         unit = unit or currency[1]
         front = front[: currency.start()]
         start -= len(currency[0])
-    signed = _signed(value, front, "\n" in lower)
+    signed = _read_sign(value, front, has_lines="\n" in lower)
     if signed is None:
         return None
     values = signed.values
@@ -363,28 +373,28 @@ def _unit(lower: str, match: re.Match[str]) -> _Unit:
     return _Unit(known_unit, match.end())
 
 
-def _signed(value: Fraction, front: str, has_lines: bool) -> _Signed | None:
+def _read_sign(value: Fraction, front: str, has_lines: bool) -> _SignedValues | None:
     """The number with the sign at the end of the text before it; None if it is part of a word."""
     positive = frozenset((value,))
     negative = frozenset((-value,))
     if minus := _MINUS.search(front):
         values = frozenset() if _has_operand(front, minus) else negative
-        return _Signed(values, len(minus[0]))
+        return _SignedValues(values, len(minus[0]))
     if plus := _PLUS.search(front):
         before = front[: plus.start()]
         if before[-1:].isalnum():
             return None
         values = frozenset() if _has_operand(front, plus) else positive
-        return _Signed(values, len(plus[0]))
+        return _SignedValues(values, len(plus[0]))
     if dash := _DASH.search(front):
-        return _behind_dash(value, front, dash, has_lines)
-    return _Signed(positive, 0)
+        return _read_dash(value, front, dash, has_lines)
+    return _SignedValues(positive, 0)
 
 
-def _behind_dash(
+def _read_dash(
     value: Fraction, front: str, dash: re.Match[str], has_lines: bool
-) -> _Signed | None:
-    """The result of `_signed` for a number after a dash, which may be a minus, punctuation or an operator."""
+) -> _SignedValues | None:
+    """The result of `_read_sign` for a number after a dash, which may be a minus, punctuation or an operator."""
     before = front[: dash.start()]
     if before[-1:].isalnum() or before[-1:] in ("_", ")", "]"):
         return None
@@ -401,7 +411,7 @@ def _behind_dash(
         values = either if has_lines else negative
     else:
         values = frozenset() if _OPERAND.search(before) else either
-    return _Signed(values, len(dash[0]))
+    return _SignedValues(values, len(dash[0]))
 
 
 def _has_operand(front: str, sign: re.Match[str]) -> bool:

@@ -17,7 +17,10 @@ _LABEL_IN_LINE = re.compile(rf"(?:^|(?<=[\s,;，；])){_LABEL}(?=\s|$)")
 
 
 def listed_options(cell: JSON) -> Sequence[str] | None:
-    """The options in a list column, without labels: a list, a record by letter, or the text of one. None for others."""
+    """The options in a cell of a list column, without labels; None if the cell has no list of options.
+
+    The cell is a list, a record of texts by letter, or either of them as text.
+    """
     if isinstance(cell, dict):
         return _by_letter(cell)
     if isinstance(cell, list):
@@ -126,14 +129,14 @@ def _after_heading(question: str) -> Mapping[str, str]:
 
 
 def is_reworded(
-    known: ChoiceQuestion, written: Mapping[str, str], options: Mapping[str, str]
+    known: ChoiceQuestion, texts: Mapping[str, str], options: Mapping[str, str]
 ) -> bool:
     """Whether a row of answers shows another question or hint than the question file, or fewer options.
 
-    `written` has its cells "question" and "hint". An empty one shows nothing.
+    `texts` are the row's cells "question" and "hint". An empty one shows nothing.
     """
     published = {"question": known.text, "hint": known.hint}
-    for column, text in written.items():
+    for column, text in texts.items():
         words = text.split()
         is_empty = not words or text.strip() in EMPTY_CELLS
         if not is_empty and words != published[column].split():

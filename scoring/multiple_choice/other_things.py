@@ -77,7 +77,7 @@ def is_compound(answer: AnswerText, letter: str) -> bool:
     return behind not in _GENERIC and behind not in FILLERS
 
 
-def is_another_word(answer: AnswerText, letter: str) -> bool:
+def has_another_option_as_clause(answer: AnswerText, letter: str) -> bool:
     """Whether another option is a whole clause of the answer: "No. Yes, it is"."""
     other_texts = {text for label, text in answer.contents.texts.items() if label != letter}
     clauses = _CLAUSE_END.split(answer.text.lower())
@@ -97,7 +97,7 @@ def loses_sign(answer: AnswerText, mention: Mention) -> bool:
     values = answer.contents.values
     if mention.letter not in values:
         return False
-    # Its only value, but for a number behind a long dash, as in "—5".
+    # An option has only one value, unless it is a number behind a long dash, as in "—5".
     value = next(iter(values[mention.letter].values))
     if value <= 0 or not any(-value in other.values for other in values.values()):
         return False

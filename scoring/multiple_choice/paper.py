@@ -66,7 +66,11 @@ def _is_excluded(answer: AnswerText, letter: str) -> bool:
 
 
 def _is_in_other_options(answer: AnswerText, letter: str) -> bool:
-    """Whether the letter is only part of a content, as in "vitamin C", and not of its own option's, affirmed."""
+    """Whether the letter occurs only inside the texts of other options, as in "vitamin C".
+
+    A letter that `AnswerText` has rewritten with its sign is no longer a word.
+    It isn't excluded if its option is affirmed.
+    """
     places = [
         word.start() + word[0].find(letter)
         for word in _WORD.finditer(answer.text)
@@ -78,7 +82,7 @@ def _is_in_other_options(answer: AnswerText, letter: str) -> bool:
         for mention in answer.mentions
         if mention.letter != letter and mention.end - mention.start > 1
     ]
-    if not places:  # "B positive" is read as B+ where an option is a letter with a sign.
+    if not places:  # "B positive" was rewritten as B+, since an option is a letter with a sign.
         return letter not in answer.named_options.affirmed
     for place in places:
         # Mentions are never nested: the last one that starts here or before is also the last to end.

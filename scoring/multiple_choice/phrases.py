@@ -30,7 +30,7 @@ _BLANKS = str.maketrans(dict.fromkeys({*map(chr, range(128))} - {*ascii_lowercas
 
 
 def words_of(lower: str) -> frozenset[str]:
-    """English words of a lower-case text, "汉" for any Chinese and "外" for other letters.
+    """English words of a lower-case text, "外" for any character outside ASCII, and "汉" for any Chinese one.
 
     They decide which patterns are worth trying.
     """
@@ -377,7 +377,7 @@ COMMON = words(
 """Options that can occur in any sentence: they count as named only at the start of the answer."""
 ABBREVIATED = words("yes no true false north south east west male female left right")
 """Options that are often written as their first letter."""
-SAME: tuple[frozenset[str], ...] = tuple(
+SYNONYMS: tuple[frozenset[str], ...] = tuple(
     frozenset(phrase.strip() for phrase in phrases.split(","))
     for phrases in (
         "no, nope, nah, non, nein, não, nao, nie, нет, いいえ, 아니요, 아니오, 否, 不, 不是, 不是的, 没有",

@@ -16,7 +16,7 @@ class PlainAnswer(NamedTuple):
     text: str
     cuts: tuple[str, ...]
     """Names of the removed parts, in order."""
-    is_torn: bool = False
+    is_endless: bool = False
     """Whether the text is empty because it was only reasoning without an end."""
 
 
@@ -58,13 +58,14 @@ def plain_content(text: str) -> str:
     bare = _in_one_line(text)
     inner = bare if _STARRED.fullmatch(bare) else bare.strip(_MARKS_AROUND)
     inner = _with_own_brackets(bare, inner)
+    # The point of ".5" was cut off as a mark.
     if _LEADING_POINT.match(bare) and inner[:1].isdigit():
         inner = f".{inner}"
     return lower_in_place(inner) or lower_in_place(bare)
 
 
 def _with_own_brackets(bare: str, inner: str) -> str:
-    """`inner`, cut out of `bare`, with the brackets behind it that close some inside it: "f(x)"."""
+    """`inner`, which was cut out of `bare`, with the closing brackets that it lost: "f(x)" instead of "f(x"."""
     rest = bare[bare.find(inner) + len(inner) :]
     for opening, closing in (("(", ")"), ("[", "]")):
         missing = inner.count(opening) - inner.count(closing)
@@ -95,7 +96,7 @@ def lower_in_place(text: str) -> str:
 
 
 def plain_answer(answer: str) -> PlainAnswer:
-    """The answer in NFKC without reasoning, special tokens, and an invented next question."""
+    """The answer in NFKC without reasoning, special tokens, text struck out, and an invented next question."""
     with_line_breaks = normalized_text(answer).replace("_x000D_", "\n")  # Excel's carriage return
     final_part = answer_of(without_long_runs(with_line_breaks))
     cuts = [*final_part.cuts]

@@ -38,7 +38,7 @@ from scoring.report import EMPTY_CELLS, NO_ANSWERS, repeats
 
 T = TypeVar("T")
 Blocks = Literal["scoring", "whole", "circular", "nothing"]
-"""The effect of a problem; "whole" means that the score is not that of the whole benchmark."""
+"""What a problem prevents: any score, a score of the whole benchmark, a circular score, or nothing."""
 
 IMAGE_COLUMNS = ("image", "Image", "IMAGE", "images", "img", "image_path")
 """Columns that may hold pictures: readers skip them, or keep digests."""
@@ -77,7 +77,7 @@ class ReadFile(Generic[T]):
     """The mode of all questions, maybe with the program that drew the pictures; "" if the file names none."""
     chosen_by: ChosenBy = "text"
     reworded: int = 0
-    """Rows that say of themselves that the model read another question than the question file's."""
+    """Number of rows that show another question than the question file, as `is_reworded` compares them."""
 
     @property
     def scorable(self) -> bool:
@@ -229,7 +229,7 @@ class _Reader:
 
     def _read_truths(self) -> None:
         """Gives each row its right letter, read from the whole column, or reports why it has none."""
-        # A place is that of a row, a position that of a cell: rows without a cell have none.
+        # The places of the rows with a cell. Truths have a cell's position in this list.
         places = [place for place, cell in enumerate(self._truth_cells) if cell]
         cells = [
             TruthCell(self._truth_cells[place], self.rows[place].question.options)
@@ -389,7 +389,7 @@ class _Reader:
         base = (self._questions or {}).get(base_index)
         if base is not None and not options:
             options = base.options
-        # A question has a pass for each option. A higher number is that of a pass times a larger power of ten.
+        # No question has more passes than options, so a larger number shows a power of ten above `PASS`.
         passes = max(10, len(options))
         pass_number = difference // PASS
         while pass_number >= passes and pass_number % 10 == 0:
@@ -475,8 +475,8 @@ class _Reader:
         )
         if has_other_options:
             self._report_other_question(known)
-        written = {column: self._text(record, (column,)) or "" for column in ("question", "hint")}
-        if is_reworded(known, written, options):
+        texts = {column: self._text(record, (column,)) or "" for column in ("question", "hint")}
+        if is_reworded(known, texts, options):
             self.reworded += 1
         return known
 
@@ -531,7 +531,10 @@ class _Reader:
 
 
 def oddities(predictions: Sequence[str], questions: Sequence[str]) -> Iterator[Problem]:
-    """Yields notices on odd predictions, with the texts of their questions: echoes, and words for no answer."""
+    """Yields notices on predictions that repeat their question, and on those that are a word for no answer.
+
+    `questions` has the text of each prediction's question.
+    """
     echoes = sum(map(repeats, predictions, questions))
     if echoes:
         text = f"{echoes:,} answers repeat their question. If the prompt was written into the file, cut it off."
@@ -547,7 +550,7 @@ def oddities(predictions: Sequence[str], questions: Sequence[str]) -> Iterator[P
 
 
 def rotated_letter(base: ChoiceQuestion, options: Mapping[str, str]) -> str | None:
-    """The right letter for a question's options in another order."""
+    """The right letter for a question's options in another order; None if the question has no right answer."""
     if not base.answer:
         return None
     right = plain_option(base.options[base.answer])

@@ -13,8 +13,8 @@ from scoring.multiple_choice.abroad import CALLED_WRONG
 from scoring.multiple_choice.letters_alone import common_answer, letter_clue
 from scoring.multiple_choice.named_options import SIGN_BEHIND, AnswerText
 from scoring.multiple_choice.other_things import (
+    has_another_option_as_clause,
     initial_and_surname,
-    is_another_word,
     is_compound,
     is_one_of_both,
     is_taken_back_later,
@@ -34,9 +34,9 @@ from scoring.multiple_choice.phrases import (
     PLACE_ALONE,
     PLACE_WORDS,
     REFUSALS,
-    SAME,
     SECOND_THOUGHTS,
     STILL_ANSWERS,
+    SYNONYMS,
 )
 from scoring.multiple_choice.plain_answers import (
     bare_text,
@@ -144,7 +144,7 @@ def strict_decision(prediction: str, options: Mapping[str, str]) -> Decision:
         return Decision(clue.letter, (clue,))
     plain = plain_answer(prediction)
     trail = [Clue(Rule.CUT, None, cut) for cut in plain.cuts]
-    if plain.is_torn:
+    if plain.is_endless:
         return Decision(None, (*trail, Clue(Rule.TORN, None, "")))
     if is_nothing(plain.text) and not AnswerText(plain.text, options).mentions:
         return Decision(None, (*trail, Clue(Rule.EMPTY, None, plain.text)))
@@ -288,7 +288,7 @@ def _same_in_other_words(answer: AnswerText) -> Clue | None:
 
 def _letters_of_synonyms(answer: AnswerText, text: str) -> list[str]:
     """Letters of the options in the text's group of words with the same meaning."""
-    synonyms = next((group for group in SAME if text in group), frozenset())
+    synonyms = next((group for group in SYNONYMS if text in group), frozenset())
     return [letter for letter, content in answer.contents.texts.items() if content in synonyms]
 
 
@@ -501,7 +501,7 @@ def _only_named_content(answer: AnswerText) -> Clue | None:
         is_taken_back_later(answer, letter)
         or is_one_of_both(answer, letter)
         or loses_sign(answer, mention)
-        or (is_common and is_another_word(answer, letter))
+        or (is_common and has_another_option_as_clause(answer, letter))
         or _separate_letters(answer) - {letter}
         or are_all_named
     )

@@ -21,7 +21,7 @@ from scoring.benchmarks.article import (
     published_sheet,
     wrong_answers,
 )
-from scoring.jobs.written import score_text
+from scoring.jobs.stored_report import score_text
 from scoring.publish.refusals import refusals, stopping_refusals
 from scoring.registry import benchmark_of
 from scoring.report import AnyReport, ScoreLine

@@ -13,7 +13,7 @@ from arena.interval_text import bracketed, spanned
 from arena.locale import ENGLISH, speaking, t, translated
 from arena.sheets import latex_text, markdown_text
 from arena.templates import macros
-from scoring.jobs.written import score_text
+from scoring.jobs.stored_report import score_text
 from scoring.publish.hub_files import is_open
 from scoring.publish.refusals import Refusal, refusals, stopping_refusals
 from scoring.registry import benchmark_of

@@ -20,7 +20,7 @@ from scoring.judges import batch_api
 from scoring.judges.batch_api import BATCH, BatchJudge, _file_parts, _WaitingQuestion, half_price
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeError, JudgeStopped
-from scoring.judges.spec import Price
+from scoring.judges.spec import Ask, Message, Price
 from scoring.registry import score
 from scoring.report import Report
 from tests.support.commands import Command
@@ -198,6 +198,26 @@ def test_killed_runs_send_nothing_twice(server, database, kills):
     assert scores(judged(server, database)) == expected
     assert len(server.batches.lines) == CALLS and len(server.batches.begun) == 1
     assert rows(database) == []
+
+
+def test_an_earlier_batch_also_answers_questions_that_come_later(server, database):
+    """A run that goes on may ask in several rounds what the stopped one asked in one."""
+    asks = [Ask((Message("user", f"Question {number}"),)) for number in range(2)]
+
+    async def ask(*groups: list[Ask]) -> None:
+        address = Endpoint(server.address, Secret("sk-test"))
+        async with BatchJudge(
+            SPEC, address, database, quiet_seconds=0.1, poll_seconds=0.02
+        ) as judge:
+            for group in groups:
+                await asyncio.gather(*map(judge.ask, group))
+
+    server.batches = Batches(looks=10**9)
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(ask(asks), 1))
+    server.batches.looks = 1
+    asyncio.run(asyncio.wait_for(ask(asks[:1], asks[1:]), 60))
+    assert len(server.batches.begun) == 1 and len(server.batches.lines) == 2
 
 
 def test_a_file_holds_what_a_server_takes(monkeypatch):

@@ -212,6 +212,7 @@ def test_strict_reads_no_letter_where_none_is_meant(prediction):
         ("我认为是红色(因为有苹果)", {"A": "红色", "B": "蓝色"}, "A"),
         ("Failed to obtain answer via API.", {"A": "o", "B": "p"}, None),
         ("", ANIMALS, None),
+        ('\\(x\\) {"steps": [{"answer": "A"}], "answer": "B"}', ANIMALS, "B"),
         ('{"answer": ' + "[ " * 1500 + "] " * 1500 + "}", ANIMALS, None),
     ],
 )

@@ -1,4 +1,4 @@
-"""Reports as jobs store them, with the columns that a job shows of its report."""
+"""Reports in the form that jobs store: JSON, beside the columns that lists of jobs show."""
 
 import hashlib
 from dataclasses import replace
@@ -9,8 +9,8 @@ from scoring.report import AnyReport
 from scoring.serialize import record_json
 
 
-class Written(NamedTuple):
-    """A report as it is stored, with the columns that its job shows."""
+class StoredReport(NamedTuple):
+    """A report, or the draft of one that a judge completes, as its job stores it."""
 
     benchmark: str
     benchmark_name: str
@@ -21,15 +21,14 @@ class Written(NamedTuple):
     model: str
     json: str
     digest: str = ""
-    """The sha256 of all but the time; "" for a draft."""
+    """sha256 of the report without its date, the same for equal reports; "" for a draft."""
     score: str = ""
     """The score in words; "" for a draft."""
 
 
-def written(report: AnyReport, is_done: bool = False) -> Written:
-    """Returns a report as it is stored: a draft for a judge, or with `is_done` one that needs none."""
+def stored_draft(report: AnyReport) -> StoredReport:
     judge = report.judge
-    made = Written(
+    return StoredReport(
         report.benchmark,
         benchmark_of(report).name,
         report.protocol,
@@ -39,10 +38,12 @@ def written(report: AnyReport, is_done: bool = False) -> Written:
         judge.model if judge else "",
         record_json(report),
     )
-    if not is_done:
-        return made
+
+
+def stored_report(report: AnyReport) -> StoredReport:
+    """Returns a complete report as it is stored, with its digest and score."""
     digest = hashlib.sha256(record_json(replace(report, created="")).encode()).hexdigest()
-    return made._replace(digest=digest, score=score_text(report))
+    return stored_draft(report)._replace(digest=digest, score=score_text(report))
 
 
 def score_text(report: AnyReport) -> str:
