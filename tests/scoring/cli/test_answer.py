@@ -32,7 +32,7 @@ from arena.io.tables import Record, RowsError, read_records
 from arena.items.importers import PREDICTION
 from arena.items.ingest import Ingest
 from arena.items.store import ANSWER, ItemBank
-from arena.types import ModelCard, Turn, Usage
+from arena.types import ModelCard, Turn, Usage, pass_over
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
 from scoring.benchmarks.offline_answers import offline_choices, without_images
 from scoring.benchmarks.predictions import read_predictions
@@ -248,10 +248,10 @@ def test_an_answer_is_cut_only_if_its_last_attempt_was(place):
     class SecondAttempt:
         card = ModelCard("X", "api", "test-vlm")
 
-        async def answers(self, questions, settings, note):
+        async def answers(self, conversations, settings, note=pass_over):
             note(Usage(10, 20, 0, cut=True))
             note(Usage(10, 5, 0))
-            return ["Whole." for _ in questions]
+            return tuple("Whole." for _ in conversations)
 
     async def run() -> RunResult:
         with AnswerFile(place / "kept", "run") as file:
