@@ -27,7 +27,7 @@ _SPECS: Mapping[Kind, str] = {
     "difference": "+z.{places}f",
     "rank": ".0f",
     "p": ".4f",
-    "interval": ".{places}f",
+    "interval": "z.{places}f",
 }
 """Python's formats of numbers; "z" writes a rounded -0.04 as 0.0."""
 _MISSING = "–"
@@ -243,7 +243,7 @@ def as_text(sheet: Sheet) -> Iterator[str]:
         ]
         yield _GAP.join(aligned).rstrip()
     if sheet.note:
-        yield sheet.note
+        yield visible_name(sheet.note)
 
 
 def as_csv(sheet: Sheet) -> str:
@@ -333,7 +333,7 @@ def _ends(column: Column, row: Mapping[str, Any]) -> str:
     is_known = low is not None and high is not None
     if is_known and f"{low:{column.spec}}" == f"{high:{column.spec}}":
         return ""
-    return dashed(low, high, column.spec)
+    return dashed(low, high, column.spec).replace("-", "−")
 
 
 def _value_text(column: Column, row: Mapping[str, Any]) -> str:
@@ -392,8 +392,9 @@ def _largest_share(sheet: Sheet, rows: Sequence[Mapping[str, Any]]) -> float:
 
 def _text_heads(column: Column) -> list[str]:
     """Returns the heads of a column's texts in a terminal: of its value, and of its interval if it has both."""
+    head = visible_name(column.head)
     has_both = column.low and column.kind != "interval"
-    return [column.head, ""] if has_both else [column.head]
+    return [head, ""] if has_both else [head]
 
 
 def _alignments(column: Column) -> list[bool]:

@@ -24,9 +24,8 @@ TEXT_ONLY = {True: "right", False: "wrong", None: ""}
 def choice_row(draft: Draft, picture: Path, spec: ProjectSpec, with_keys: bool) -> dict[str, str]:
     """Returns a question as a row, with its picture in base64.
 
-    `with_keys`: also the values that reveal the right answer.
-
-    The split is MMBench's: `test` if the project withholds its keys, otherwise `dev`.
+    With `with_keys`, also the right answer and the text-only model's result; without it, both are empty. The split is
+    MMBench's: `test` if the project withholds its keys, otherwise `dev`.
     """
     question = draft.state.instruction
     assert question

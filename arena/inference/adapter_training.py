@@ -51,13 +51,13 @@ class Learner(LocalModel):
 
     @property
     def parameter_count(self) -> int:
-        """The number of parameters that the adapter learns: the length of a task vector made of all its factors."""
+        """The number of parameters that the adapter learns, over all its layers."""
         return sum(parameter.numel() for parameter in self._learned.values())
 
     def learn(self, samples: Sequence[JsonObject], folder: Path) -> JsonObject:
         """Trains on samples and saves the adapter. Raises LoadError, or one of `MODEL_ERRORS`.
 
-        Returns the number of samples that fit, and the mean losses of the first and the last epoch.
+        Returns the number of `samples` that fit, and the mean losses of the `first` and the `last` epoch.
         """
         inputs = [fitting for fitting in map(self._inputs, samples) if fitting is not None]
         if not inputs:
@@ -82,6 +82,7 @@ class Learner(LocalModel):
         return {"samples": len(inputs), "first": losses[0], "last": losses[-1]}
 
     def _step(self, inputs: Mapping[str, Any], optimizer: torch.optim.Optimizer) -> float:
+        """Learns from one sample; returns its loss before the step."""
         optimizer.zero_grad()
         loss = self._peft(**{name: tensor.to(self._device) for name, tensor in inputs.items()}).loss
         loss.backward()
@@ -95,17 +96,20 @@ class Learner(LocalModel):
         question = self._apply_template(self._messages(conversation))
         tokens = self._tokenizer(sample["answer"], add_special_tokens=False).input_ids
         answer = torch.tensor([[*tokens, self._tokenizer.eos_token_id]])
-        shape = question["input_ids"].shape
-        length = answer.shape[1]
-        if self._most_tokens is not None and shape[1] + length > self._most_tokens:
+        question_shape = question["input_ids"].shape
+        answer_length = answer.shape[1]
+        length = question_shape[1] + answer_length
+        if self._most_tokens is not None and length > self._most_tokens:
             return None
-        added = {"input_ids": answer, "attention_mask": torch.ones_like(answer)}
+        answer_inputs = {"input_ids": answer, "attention_mask": torch.ones_like(answer)}
         inputs = dict(question)
         for name, tensor in question.items():
-            if tensor.shape == shape:  # a number for each token; others are pictures
-                zeros = torch.zeros((1, length), dtype=tensor.dtype)
-                inputs[name] = torch.cat([tensor, added.get(name, zeros)], dim=1)
-        inputs["labels"] = torch.cat([torch.full(shape, _NO_LOSS), answer], dim=1)
+            # A tensor with a number for each token goes on over the answer, with 0 where we know no better. The others
+            # are pictures, and stay.
+            if tensor.shape == question_shape:
+                zeros = torch.zeros((1, answer_length), dtype=tensor.dtype)
+                inputs[name] = torch.cat([tensor, answer_inputs.get(name, zeros)], dim=1)
+        inputs["labels"] = torch.cat([torch.full(question_shape, _NO_LOSS), answer], dim=1)
         return inputs
 
 

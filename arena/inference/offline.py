@@ -64,6 +64,7 @@ class RunResult:
     prompt: int = 0
     """Prompt tokens, as far as known."""
     completion: int = 0
+    """Completion tokens, as far as known."""
     cost: int = 0
     """Millionths of a US dollar."""
     cut: int = 0
@@ -125,15 +126,14 @@ class AnswerFile:
 
     def __enter__(self) -> "AnswerFile":
         """Reads the stored answers; drops a last line that was cut by a kill. Raises AnswerFileError."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)
-        except Timeout as error:
+            self._file = self.path.open("ab+")
+        except Timeout as error:  # an OSError too, so it comes first
             raise AnswerFileError(
                 f"{self.path.name} is being written by another run. Wait until it ends."
             ) from error
-        try:
-            self._file = self.path.open("ab+")
         except OSError as error:
             self._lock.release()
             raise AnswerFileError(
@@ -196,7 +196,10 @@ async def ask_all(
     file: AnswerFile,
     tick: Callable[[int], object],
 ) -> RunResult:
-    """Asks the questions that the file lacks, in order, until several fail in a row; `tick` counts finished tasks."""
+    """Asks the questions that the file lacks, in order; `tick` counts finished tasks.
+
+    Stops when the account is empty, or several questions have failed in a row.
+    """
     outcome = RunResult()
     for next_tasks in rounds:
         tasks = iter(next_tasks(file.answers))
@@ -219,7 +222,10 @@ def ask_model(
     count: int,
     file: AnswerFile,
 ) -> RunResult:
-    """Asks one of the models, with a progress bar, and closes all. Raises UnfinishedError on Ctrl-C."""
+    """Asks one of the models, with a progress bar of `count` tasks, and closes all models.
+
+    Raises UnfinishedError on Ctrl-C.
+    """
 
     async def ask() -> RunResult:
         try:
@@ -294,8 +300,8 @@ class _RoundInProgress(Generic[Q]):
                 return
             self._note_refusal([key for key, _ in batch], error)
             return
-        # Usages don't say which answers of a batch were cut.
-        is_cut = len(batch) == 1 and any(usage.cut for usage in usages)
+        # Usages don't say which answers of a batch were cut. The last is that of the attempt with the answer.
+        is_cut = len(batch) == 1 and any(usage.cut for usage in usages[-1:])
         for (key, _), text in zip(batch, texts, strict=True):
             if says_something(text):
                 await self._keep(key, text, is_cut)
@@ -321,7 +327,7 @@ class _RoundInProgress(Generic[Q]):
         self._tick(1)
 
     def _note_refusal(self, keys: Sequence[str], error: ModelError) -> None:
-        """Notes questions without an answer; several failures in a row stop the run."""
+        """Notes questions without an answer; an empty account or several failures in a row stop the run."""
         self._in_a_row += 1
         for key in keys:
             self._note_failure(key, str(error))

@@ -114,8 +114,11 @@ class GenerationQueue:
         self._at_once = at_once
         self._check = check
         self._generations: list[GenerationTask] = []
-        """The tasks in the order of the queue. A new task never goes before a running one, but a task that waits for a
-        model can be overtaken: it is then before a running one."""
+        """The tasks in the order of the queue.
+
+        A new task never goes before a running one. A waiting one can still be before a running one: it waits for a
+        model that the other doesn't need.
+        """
 
     @property
     def waiting(self) -> int:
@@ -124,6 +127,8 @@ class GenerationQueue:
     async def check_room(self, network: str | None = None) -> None:
         """Raises LiveError when too many of this network wait or are answered, when too many wait in all, or while no
         questions are allowed.
+
+        A task counts from its place in the queue on, so a few visitors who come at the same moment may exceed a limit.
         """
         await asyncio.to_thread(self._check)
         network_tasks = 0 if network is None else self._network_count(network)
@@ -239,7 +244,10 @@ class GenerationTask:
         return self._task.done()
 
     async def next_version(self, version: int) -> int:
-        """Waits until the version differs from `version`, or for KEEPALIVE_SECONDS; returns the current one."""
+        """Waits until the version differs from `version` or the task is over, at most KEEPALIVE_SECONDS.
+
+        Returns the version to wait with next.
+        """
         try:
             async with asyncio.timeout(KEEPALIVE_SECONDS):
                 while self._version == version and not self.is_over:
@@ -262,7 +270,10 @@ class GenerationTask:
         await asyncio.wait([self._task])
 
     async def watch(self) -> AsyncGenerator[dict[Side, str], None]:
-        """Yields each side's new words at every change until the end; the task keeps running while a page watches."""
+        """Yields each side's new words at every change, and at least every KEEPALIVE_SECONDS, even if there are none.
+
+        Words that come with the end are not among them. The task keeps running while a page watches.
+        """
         self._watchers += 1
         try:
             version = -1  # none yet: the first wait ends at once, so that no change is missed

@@ -65,7 +65,7 @@ class _Sandwiches(NamedTuple):
     own: Floats
     """The sandwich of the votes' own covariance."""
     couples: Floats
-    """The sandwich of couples of votes on different pairs that share a model."""
+    """The sandwich of couples of votes on different pairs: a mean in which couples that share no model count 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,8 @@ class Plan:
         # The rows of a Laplacian sum to 0, so this is the Moore-Penrose inverse.
         shift = 1 / len(information)
         inverse: Floats = np.linalg.inv(information + shift).astype(np.float64, copy=False) - shift
-        # `covariance` multiplies both sandwiches by pairs / votes**2, and this one needs pairs**2 / votes**2.
+        # With more votes, each of the two inverses has a factor pairs / votes. `covariance` multiplies by
+        # pairs / votes**2, so the other factor pairs is here.
         couples = (deviations @ deviations - 2 * information) * self.pairs
         # The mean over ordered couples of different pairs.
         couples /= max(1, self.pairs * (self.pairs - 1))
@@ -139,7 +140,8 @@ def expected_strengths(models: int, spread: float = SPREAD) -> Floats:
 def measured_correlations(votes: Votes, otherwise: Correlations = Correlations()) -> Correlations:
     """Returns the correlations of these votes, and those of `otherwise` if there are no two votes to compare.
 
-    Raises `VotesError` if the votes do not name their items.
+    They are kept from 0 to 1: the mean product of a few residuals can be outside. Raises `VotesError` if the votes do
+    not name their items.
     """
     chance = bradley_terry(win_matrix(votes)).chances[votes.a, votes.b]
     residual = (SCORES[votes.outcome] - chance) / np.sqrt(chance * (1 - chance))
@@ -148,7 +150,7 @@ def measured_correlations(votes: Votes, otherwise: Correlations = Correlations()
     if votes.voters is not None:
         workers = _couple_correlations(votes, residual, cluster_codes(votes, "voter"))
         measured["within_worker"] = workers.shared_model
-    known = {name: max(0.0, rho) for name, rho in measured.items() if rho is not None}
+    known = {name: min(max(0.0, rho), 1.0) for name, rho in measured.items() if rho is not None}
     return replace(otherwise, **known)
 
 
@@ -169,8 +171,9 @@ class _CoupleSums(NamedTuple):
 
 
 def _couple_correlations(votes: Votes, residual: Floats, cluster: Codes) -> _CoupleCorrelations:
+    """`residual` is the standardised residual of side a's score, `cluster` the code of each vote's cluster."""
     models = votes.models
-    clusters = int(cluster.max()) + 1
+    clusters = int(cluster.max(initial=-1)) + 1
     low = np.minimum(votes.a, votes.b)
     high = np.maximum(votes.a, votes.b)
     tuples, tuple_code = np.unique((cluster * models + low) * models + high, return_inverse=True)
@@ -204,25 +207,26 @@ def covariance(plan: Plan, votes: float, per_tuple: int) -> Floats:
     """Returns the covariance of the strengths after this many votes, `per_tuple` on a tuple: models x models."""
     rho = plan.correlations
     pairs = plan.pairs
-    # The summed correlations of ordered couples of votes: on one pair, and on different pairs that share a model.
+    # The summed correlations of ordered couples of votes on one pair, each vote with itself included.
     same_pair = votes * (1 + (per_tuple - 1) * rho.within_tuple)
-    shared_model = 0.0
+    # The same on different pairs, as if all of these shared a model: the sandwich is a mean in which others count 0.
+    different_pairs = 0.0
 
     def add_clusters(clusters: float, tuples: float, correlation: float) -> None:
         """Adds the couples of tuples within clusters to both sums; `tuples` is the number of tuples in each cluster.
 
-        `correlation` is that of two tuples that share a model. Couples that share none add nothing to the sandwich.
+        `correlation` is that of two tuples that share a model.
         """
-        nonlocal same_pair, shared_model
+        nonlocal same_pair, different_pairs
         couples_on_pair = pairs * _couples(tuples / pairs)
         # Couples on one pair share both models.
         same_pair += clusters * correlation * 2 * couples_on_pair
-        shared_model += clusters * correlation * (_couples(tuples) - couples_on_pair)
+        different_pairs += clusters * correlation * (_couples(tuples) - couples_on_pair)
 
     # Two tuples of an item have per_tuple**2 couples of votes.
     add_clusters(plan.items, votes / per_tuple / plan.items, rho.within_item * per_tuple**2)
     add_clusters(votes / plan.seat, plan.seat, rho.within_worker)
-    total = same_pair * plan.unit_sandwiches.own + shared_model * plan.unit_sandwiches.couples
+    total = same_pair * plan.unit_sandwiches.own + different_pairs * plan.unit_sandwiches.couples
     return total * pairs / votes**2
 
 

@@ -73,7 +73,10 @@ class ExamQuestion(Protocol):
     def dock(
         self, action: str, number: str, note: str, problem: str, typed: Mapping[str, str]
     ) -> str:
-        """Returns the HTML of the form, which also sends `number` to `action`; `note` is shown above it."""
+        """Returns the HTML of the form, which also sends the question's `number` to `action`; `note` is shown above it.
+
+        `problem` is why the form was refused, or ""; `typed` are its fields, which are not lost.
+        """
         ...
 
     def result(self, action: str, answer: ExamAnswer) -> str:
@@ -104,7 +107,10 @@ class SeatTask(Protocol):
         return None
 
     def piece(self, seat: Seat, network: str | None) -> Piece | None:
-        """Returns the seat's unfinished piece, or a new one; None if the campaign has nothing left for it."""
+        """Returns the seat's unfinished piece, or a new one; None if the campaign has nothing left for it.
+
+        `network` is the code of the worker's network, if it is known.
+        """
         ...
 
     def is_full(self, campaign: Campaign) -> bool:
@@ -120,7 +126,7 @@ class SeatTask(Protocol):
     ) -> str:
         """Returns the HTML of the form under a piece, which is sent to `action`; its buttons are the possible answers.
 
-        `typed`: the fields of a refused form, which are not lost.
+        `problem` is why the form was refused, or ""; `typed` are its fields, which are not lost.
         """
         ...
 
@@ -136,7 +142,9 @@ class SeatTask(Protocol):
         """Makes an answer final, so that the next piece may be drawn."""
         ...
 
-    def skip(self, seat: Seat, token: str, reason: Any) -> None: ...
+    def skip(self, seat: Seat, token: str, reason: Any) -> None:
+        """Leaves a piece without an answer, for a reason of the task's own kind."""
+        ...
 
     def exam_names(self, source: str) -> Sequence[str]:
         """Returns the names of the qualification's questions from a source of check items, in a stable order."""

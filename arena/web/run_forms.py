@@ -12,7 +12,8 @@ from arena.web.cookies import cookie_header, is_https
 MOST_FIELD = 60_000
 """Most characters of a field; a campaign's file is the longest."""
 MOST_FORM = 600_000
-"""Most bytes of a form. A character of a field may take nine: three in UTF-8, each written as %XX."""
+"""Most bytes of a form. A character of a field may take nine: three in UTF-8, each written as %XX. One of four bytes,
+such as an emoji, takes twelve, but a browser's `maxlength` counts it as two."""
 _COOKIE = "stereoscope_done"
 _NOTICE_SECONDS = 60
 """The longest time until the next page shows a notice."""
@@ -76,14 +77,15 @@ def remember_notice(response: Response, notice: Notice, request: Request) -> Non
 
 
 def remembered_notice(request: Request) -> Notice | None:
-    """Returns the notice that the last act left for this page."""
+    """Returns the notice that the last act left for the next page; None without one."""
     value = request.cookies.get(_COOKIE, "")
     padding = "=" * (-len(value) % 4)
     try:
         content = base64.urlsafe_b64decode(value + padding)
     except ValueError:
         return None
-    section, _, text = content.decode(errors="replace").partition("\n")
+    # A long notice may have been cut within a character.
+    section, _, text = content.decode(errors="ignore").partition("\n")
     return Notice(place=section, text=text) if text else None
 
 

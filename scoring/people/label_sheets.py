@@ -20,13 +20,20 @@ _KIND = Column("kind", "Kind of error", has_words=True)
 
 
 def kind_sheet(shares: ErrorShares, with_paper: bool) -> Sheet:
-    """Sheet of the share of each main kind; `with_paper` adds columns with MMT-Bench's shares."""
+    """Sheet of the share of each main kind; `with_paper` adds columns with MMT-Bench's shares.
+
+    If every labelled answer is right after all, no error is labelled, and the shares are empty.
+    """
     rows = []
     for key, kind in shares.kinds.items():
         sample = kind.sample
         row: dict[str, Any] = {"kind": ERROR_KINDS[key].title, "labels": sample.hits}
-        row |= estimate_cells("sample", sample.value or 0.0, sample.low, sample.high)
-        row |= estimate_cells("weighted", *kind.weighted)
+        if sample.n:
+            row |= estimate_cells("sample", sample.value, sample.low, sample.high)
+            row |= estimate_cells("weighted", *kind.weighted)
+        else:
+            row |= estimate_cells("sample", None, None, None)
+            row |= estimate_cells("weighted", None, None, None)
         paper = {model: paper_shares.get(key) for model, paper_shares in PAPER_SHARES.items()}
         rows.append(row | paper)
     columns = [
@@ -65,6 +72,7 @@ def bounds_text(shares: ErrorShares, bounds: ScoreBounds) -> str:
 def group_sheet(labels: Iterable[Label]) -> Sheet:
     """Sheet of each group's number of labels with each main kind."""
     counts = count_kinds(merge_labels(labels))
+    # None in place of 0, so that the few numbers of a sparse table stand out.
     rows = [
         {"group": group, **{key: row[key] or None for key in KEYS}}
         for group, row in sorted(counts.items())
@@ -117,7 +125,14 @@ def doubted_sheet(questions: Iterable[DoubtedQuestion]) -> Sheet:
 def comparison_sheet(first: str, second: str, comparison: ErrorComparison) -> Sheet:
     """Two models' main kinds on common errors, with McNemar's exact p."""
     rows = [
-        {**vars(counts), "kind": ERROR_KINDS[key].title, "holm": holm}
+        {
+            "kind": ERROR_KINDS[key].title,
+            "first_only": counts.first_only,
+            "second_only": counts.second_only,
+            "both": counts.both,
+            "p": counts.p,
+            "holm": holm,
+        }
         for key, (counts, holm) in comparison.kinds.items()
     ]
     columns = (

@@ -25,7 +25,7 @@ from scoring.people.readings import (
 STRICT_RULES = "Our strict rules"
 """The name of our rules as an extractor of answers that a paper's rules leave open."""
 MOST_OTHERS = 8
-"""Other reports to compare with."""
+"""The most other reports to compare with."""
 
 
 class MatchedAnswer(NamedTuple):
@@ -46,11 +46,11 @@ class ReadingResults(NamedTuple):
     cannot: int
     """Times that a person could not tell what an answer means."""
     alignments: tuple[Alignment, ...]
-    """The report's own extractor first; empty if only people read the answers."""
+    """The report's judge first, or our strict rules if it has none; empty if only people read the answers."""
     people: tuple[Alignment, ...]
     """People against each other, and against themselves."""
     differing: tuple[MatchedAnswer, ...]
-    """Answers for which the report's own extractor and people differ."""
+    """Answers for which the first of these extractors and people differ."""
 
     @property
     def read(self) -> int:
@@ -78,7 +78,7 @@ def reading_results(
         return None
     reports = [own]
     if with_others:
-        reports += _others(marking, job, report)
+        reports += _others(marking, job)
     alignments = []
     for extractor, models in _choices(reports).items():
         pairs = {model: _pairs(answers) for model, answers in models.items()}
@@ -129,7 +129,7 @@ def _report_readings(marking: Marking, job: Job, report: ChoiceReport) -> _Repor
     return _ReportReadings(job.title, report, rows, readings, len(marks) - len(readings))
 
 
-def _others(marking: Marking, job: Job, report: ChoiceReport) -> list[_ReportReadings]:
+def _others(marking: Marking, job: Job) -> list[_ReportReadings]:
     """The owner's other reports under the same benchmark and rules, with readings; at most MOST_OTHERS."""
     others = []
     for other_job in marking.jobs.of_owner(job.owner):

@@ -45,14 +45,16 @@ class Accuracies:
 
     @property
     def overall(self) -> Matrix:
+        """Each model's Overall: shape (models,)."""
         return np.array([model.overall for model in self.models])
 
     @property
     def are_enough(self) -> bool:
+        """Whether there are enough models for an order of models."""
         return len(self.models) >= FEWEST_MODELS
 
     def means(self, tasks: Sequence[str]) -> Matrix:
-        """Returns the mean of each model over these tasks; NaN for a model without any of them."""
+        """Returns the mean of each model over these tasks, of shape (models,); NaN for a model without any of them."""
         places = [self.tasks.index(task) for task in tasks if task in self.tasks]
         values = self.values[:, places]
         known = ~np.isnan(values)
@@ -85,9 +87,9 @@ def complete_map(
     notices: tuple[str, ...] = (),
     of_accuracies: bool = False,
 ) -> TaskMap:
-    """Returns a map without the tasks that lack distances to other tasks, those with most gaps first.
+    """Returns a map without gaps (NaN): the task with the most gaps is left out, again and again, until there are none.
 
-    Raises TaskMapError below three tasks.
+    Raises TaskMapError if fewer than three tasks remain.
     """
     places = list(range(len(tasks)))
     inner = distances

@@ -23,8 +23,9 @@ from scoring.visit_bench.matches import NO_ANSWER, Context, Instance, ReferenceU
 _HARDENED = prompt_text("visit_bench_hardened.txt").strip()
 _ROLE = re.compile(r"^\[(system|user|assistant)\]\n", re.MULTILINE)
 _REPLY_TOKENS = 1024
+"""Most tokens of a judgement."""
 _EXTRACT_TOKENS = 64
-"""Most tokens of a judgement, and of a reply to the extraction prompt."""
+"""Most tokens of a reply to the extraction prompt."""
 PARSERS: Mapping[Protocol, str] = {
     "paper": "visit-bench last verdict 3",
     "hardened": "visit-bench last line 3",
@@ -173,7 +174,10 @@ _LABELLED_LETTER = re.compile(
     r"([AB])\b(?!\s+(?!(?:is|was|wins?|better|beats)\b)[a-z])",
     re.IGNORECASE,
 )
-"""A letter after a word for a response, as in "Response A wins". In "Response a dog", a is an article."""
+"""A letter after a word for a response, as in "Response A:" or "Response A wins".
+
+Before any other word than "wins" and its like, it isn't marked: in "Response a dog", a is an article.
+"""
 _LETTER_AS_VERDICT = re.compile(
     r"(?<=\[)[AB](?=\])|\b[AB](?=\s+(?:is\s+better|wins)\b)", re.IGNORECASE
 )
@@ -185,7 +189,7 @@ def mark_letters(text: str) -> str:
 
 
 def prompt_digest(protocol: Protocol, reference: ReferenceUse, context: Context) -> str:
-    """sha256 of all fixed text of the prompts; every report names it."""
+    """sha256 of the texts of the prompts' files; every report names it."""
     texts = [
         message.text for message in (*_prompt_messages(reference, context), *_extraction_messages())
     ]

@@ -120,6 +120,8 @@ def test_an_interval_may_stand_alone():
     sheet = replace(only("score", 1.0), columns=(Column("name", "Name"), interval("low", "high")))
     assert "| 0.5 to 12.8 |" in as_markdown(sheet)
     assert "[0.5, 12.8]" in "\n".join(as_text(sheet))
+    rounded = replace(sheet, frame=sheet.frame.assign(low=-0.04))
+    assert "| 0.0 to 12.8 |" in as_markdown(rounded), "as a score beside it, without a minus"
     assert list(csv.reader(io.StringIO(as_csv(sheet))))[0] == ["name", "low", "high"]
 
 
@@ -164,6 +166,9 @@ def test_a_terminal_gets_no_signs_that_it_would_obey():
     frame = pd.DataFrame([{**ROWS[0], "name": "red\x1b[31m\nname"}])
     lines = list(as_text(replace(SHEET, title="a\x1b[2Jtitle", frame=frame)))
     assert len(lines) == 4 and not {"\x1b", "\n"} & {*"".join(lines)}
+    columns = (Column("name", "Ability\x1b[2J"), *COLUMNS[1:])
+    lines = list(as_text(replace(SHEET, columns=columns, note="By \x1b[8mjudge")))
+    assert "\x1b" not in "".join(lines) and lines[-1] == "By <U+001B>[8mjudge"
     assert any(line.split()[-3:] == ["-4.0", "[+0.5,", "+12.8]"] for line in as_text(NEGATIVE))
 
 
@@ -183,6 +188,12 @@ def test_where_there_is_little_room_an_interval_has_a_dash_and_says_no_number_tw
     column = Column("value", "Won", "percent", "low", "high", places=0, dash=True)
     sheet = Sheet("one", "One", frame, (Column("name", "Name"), column))
     assert f"| {text} |" in as_markdown(sheet)
+
+
+def test_a_short_interval_below_0_has_the_minus_of_its_number():
+    sheet = only("score", -5.0, low="least", high="high", places=0, dash=True)
+    below_0 = replace(sheet, frame=sheet.frame.assign(least=-12.0))
+    assert "| −5 (−12–13) |" in as_markdown(below_0)
 
 
 def test_a_share_with_an_interval_has_a_bar_of_it():

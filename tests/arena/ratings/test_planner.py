@@ -53,6 +53,20 @@ def test_correlations_that_votes_do_not_tell_are_the_assumed_ones():
         measured_correlations(replace(votes, items=None))
 
 
+def test_no_votes_have_the_assumed_correlations():
+    none = np.zeros(0, int)
+    assert measured_correlations(Votes(none, none, none, 2, none)) == Correlations()
+
+
+def test_two_rare_upsets_on_one_item_are_no_correlation_above_1():
+    """Model 0 wins 40 items with one vote each, and loses both votes on another: their product is 17 variances."""
+    item = np.array([*range(40), 40, 40])
+    outcome = np.where(item == 40, Outcome.B, Outcome.A)
+    zeros = np.zeros(len(item), int)
+    votes = Votes(zeros, zeros + 1, outcome, 2, item)
+    assert measured_correlations(votes).within_tuple == 1
+
+
 def test_correlations_across_pairs_follow_the_shared_model():
     """On each item one model wins or loses all its battles, and the others' toss a coin: -1 and 1 shared alike."""
     coin, rows = np.random.default_rng(8), []

@@ -157,6 +157,16 @@ def test_a_long_message_fits_a_cookie(desk):
     assert notice and notice.place == "live" and notice.text.startswith("é" * 1_000)
 
 
+def test_a_long_message_is_not_cut_within_a_character(desk):
+    answer = Response()
+    scope = {"type": "http", "headers": [], "scheme": "http", "path": "/run"}
+    remember_notice(answer, Notice("live", "项" * 1_000), Request(scope))
+    cookie = answer.headers["set-cookie"].partition(";")[0]
+    scope["headers"] = [(b"cookie", cookie.encode())]
+    notice = remembered_notice(Request(scope))
+    assert notice and {*notice.text} == {"项"}
+
+
 def test_what_is_refused_is_said_in_its_section_and_stays_as_it_was_written(desk):
     wrong = CAMPAIGN.replace("test", "nothing <b>")
     answer = desk.operator.post("/run/campaigns", data={"at": "campaigns", "toml": wrong})

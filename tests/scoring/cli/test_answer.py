@@ -25,14 +25,14 @@ from sqlalchemy import select
 import arena.__main__
 import scoring.__main__
 from arena.database import Database
-from arena.inference.offline import AnswerFile, AnswerFileError, Task, ask_all
+from arena.inference.offline import AnswerFile, AnswerFileError, RunResult, Task, ask_all
 from arena.inference.openai_model import ApiVLM
 from arena.io.fetch import FetchError
 from arena.io.tables import Record, RowsError, read_records
 from arena.items.importers import PREDICTION
 from arena.items.ingest import Ingest
 from arena.items.store import ANSWER, ItemBank
-from arena.types import ModelCard, Turn
+from arena.types import ModelCard, Turn, Usage, pass_over
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
 from scoring.benchmarks.offline_answers import offline_choices, without_images
 from scoring.benchmarks.predictions import read_predictions
@@ -242,6 +242,24 @@ def test_what_breaks_in_the_midst_of_a_run_is_raised_as_it_is(place):
 
     with serve() as server, pytest.raises(OSError, match="No space left"):
         asyncio.run(run(server))
+
+
+def test_an_answer_is_cut_only_if_its_last_attempt_was(place):
+    class SecondAttempt:
+        card = ModelCard("X", "api", "test-vlm")
+
+        async def answers(self, conversations, settings, note=pass_over):
+            note(Usage(10, 20, 0, cut=True))
+            note(Usage(10, 5, 0))
+            return tuple("Whole." for _ in conversations)
+
+    async def run() -> RunResult:
+        with AnswerFile(place / "kept", "run") as file:
+            tasks = [Task("1", lambda: [Turn("user", "One?")])]
+            return await ask_all(SecondAttempt(), [lambda _: tasks], file, lambda _: None)
+
+    result = asyncio.run(run())
+    assert (result.answered, result.prompt, result.cut) == (1, 20, 0)
 
 
 def test_a_name_that_is_another_model_s_is_told_before_anything_is_asked(place, capsys):
@@ -665,6 +683,12 @@ def test_a_place_that_cannot_be_opened_is_told_and_stays_free(tmp_path):
     for _ in range(2):
         with pytest.raises(AnswerFileError, match="can't be opened: Is a directory"):
             AnswerFile(tmp_path, "run").__enter__()
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(AnswerFileError, match="can't be opened: "):
+        AnswerFile(tmp_path / "file" / "kept", "run").__enter__()
 
 
 @settings(deadline=None, max_examples=40)

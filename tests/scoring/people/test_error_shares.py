@@ -9,6 +9,7 @@ from scipy.stats import t
 
 from arena.locale import CHINESE
 from arena.ratings.shares import wilson
+from arena.sheets import Cell, cell_of
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.people.error_sample import KnownErrors, draw_errors, known_errors
 from scoring.people.error_shares import (
@@ -165,6 +166,9 @@ def test_answers_that_are_all_right_after_all_have_no_error():
     known = known_errors([ScoredAnswer(str(n), "Q", "T", "a", "", 0.0, ("g",)) for n in range(9)])
     found = error_shares([Label(str(n), "g", "a", "right") for n in range(5)], known)
     assert found.right.weighted.value == 1 and found.kinds["perception"].weighted == (0, 0, 1)
+    sheet = kind_sheet(found, with_paper=False)
+    cells = {cell_of(column, row) for row in sheet.rows for column in sheet.columns[2:]}
+    assert cells == {Cell("–")}, "without an error, no share of errors is known"
 
 
 def test_the_interval_of_one_group_is_wilsons_for_a_finite_group_by_students_quantile():
