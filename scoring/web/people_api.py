@@ -94,7 +94,7 @@ class PeoplePages:
         return HTML.page(link, report.title, edition, message, parts)
 
     def _owned(self, job: Job) -> str:
-        """Returns the owner's part: begin, send links, bring a file, delete."""
+        """Returns the owner's part: forms to begin, to import a file and to delete, and the links to send."""
         collections = {}
         for kind in KINDS:
             campaign = self.marking.find_campaign(job.link, kind)
@@ -134,7 +134,7 @@ class PeoplePages:
             )
         return self.marking.links(campaign)[OWNER]
 
-    def bring(self, owner: str, link: str, content: bytes, name: str) -> str:
+    def import_file(self, owner: str, link: str, content: bytes, name: str) -> str:
         """Imports a file of people's ratings, and returns a message about it. Raises MarkError and RowsError."""
         job = self.marking.job_of(owner, link)
         report = self.marking.jobs.readable_report(link)
@@ -233,7 +233,7 @@ class _Routes:
         except HTTPException as error:
             problem = f"{t('people.no_file')} ({error.detail})"
             return PlainTextResponse(problem, status_code=400, headers=NO_STORE)
-        return await asyncio.to_thread(self._bring, report, content, name, request)
+        return await asyncio.to_thread(self._import_file, report, content, name, request)
 
     def return_to_page(self, report: str = "") -> Response:
         """Redirects to the report's page of people, when somebody opens the address of a form."""
@@ -241,10 +241,10 @@ class _Routes:
             f"/report/{quote(report, safe='')}/people", status_code=303, headers=NO_STORE
         )
 
-    def _bring(self, link: str, content: bytes, name: str, request: Request) -> Response:
+    def _import_file(self, link: str, content: bytes, name: str, request: Request) -> Response:
         try:
             return self._page(
-                link, request, self.pages.bring(self._owner(request), link, content, name)
+                link, request, self.pages.import_file(self._owner(request), link, content, name)
             )
         except (MarkError, RowsError) as error:
             return self._refuse(link, request, error)

@@ -55,8 +55,9 @@ PROBLEMS = {**TROUBLES, "changed": CHANGED, "unseen": UNSEEN}
 """Texts of the page after an attempt, by the word in its address."""
 _DOWNLOAD_HEADERS = {"cache-control": "no-cache", "x-robots-tag": "noindex"}
 _MOST_REPOSITORY = 200
-"""Letters of a repository's name that are read; `_MOST_SLUG`: of a slug."""
+"""Letters of a repository's name that are read."""
 _MOST_SLUG = 200
+"""Letters of a slug that are read."""
 MOST_FIELD = 4_000
 """Letters of a form's field."""
 AT_ONCE = 4

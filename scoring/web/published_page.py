@@ -36,7 +36,7 @@ LIST = "/reports"
 MOST_OF_MODEL = 5
 """Reports that a model's page links to."""
 LIST_SECONDS = 1.0
-"""Time in which the list reads reports that are not in the cache; the others show no number until later."""
+"""Seconds for which a request reads reports that aren't in the cache; the rest are listed without a number."""
 FRESH = {"cache-control": "public, max-age=300"}
 """Headers of pictures and badges, which READMEs may keep for five minutes."""
 EMBEDDED = {"cache-control": "no-cache", "x-robots-tag": "noindex"}
@@ -108,7 +108,7 @@ class ListedReport(NamedTuple):
     is_warned: bool
     """Whether a caveat limits the score."""
     day: str
-    """ISO date of its end."""
+    """ISO date of the day on which it was scored."""
 
 
 @dataclass(frozen=True)
