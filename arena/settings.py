@@ -106,7 +106,7 @@ def _whole_number(text: str) -> int:
 
 
 def _folder_path(text: str) -> Path:
-    """Returns an absolute path, which need not exist. Raises ValueError for one that can't be opened."""
+    """Returns an absolute path, which need not exist. Raises ValueError if looking for it fails."""
     try:
         path = Path(text).expanduser().absolute()
         path.exists()  # for its errors

@@ -93,7 +93,7 @@ def _families(board: Board, leaderboard: Leaderboard) -> Plot:
         )
 
     def cell(family: FamilyRatings, line: Standing) -> RatingCell | None:
-        # An interval that holds for these voters only needs a caveat, and the plot has one only if the board has.
+        # An interval for these voters only must have a caveat, and the plot has one only if the board has.
         has_interval = family.for_new_voters or bool(voters_caveat(board)) or is_by_judge(board)
         return _rating(family, places[line.code], has_interval)
 

@@ -97,7 +97,7 @@ class Credits:
 
 @asynccontextmanager
 async def with_key(vlm: VLM, key: Secret | None) -> AsyncIterator[VLM]:
-    """Yields a copy of a model that pays with a visitor's key; the model itself if it takes no key or there is none."""
+    """Yields a copy of a model, with a visitor's key; the model itself if it takes no key or there is none."""
     if key is None or not vlm.card.visitor_key:
         yield vlm
         return
@@ -109,5 +109,5 @@ async def with_key(vlm: VLM, key: Secret | None) -> AsyncIterator[VLM]:
 
 
 def refusal_of(vlm: VLM, error: ModelError) -> str | None:
-    """Returns the message for a visitor whose key was refused; None for a failure of the model."""
+    """Returns the message for a visitor after a router refused a call with a key; None for a failure of the model."""
     return _REFUSALS.get(error.status) if vlm.card.visitor_key else None

@@ -315,7 +315,7 @@ def _has_second_frame(gif: bytes) -> bool:
 
 
 def _colour_table_bytes(flags: int) -> int:
-    """Returns the bytes of a GIF's colour table; its flags say whether there is one, and with how many colours."""
+    """Returns the size in bytes of a GIF's colour table; flags say whether there is one, and of how many colours."""
     has_table = flags & 0x80
     colours = 2 ** ((flags & 7) + 1)
     return 3 * colours if has_table else 0

@@ -240,7 +240,7 @@ def rating_report(battles: Battles, settings: RatingSettings) -> RatingReport:
 
 
 def _usable_cluster(settings: RatingSettings, votes: Votes) -> Cluster:
-    """Returns the requested clusters, with items in place of unknown pictures, and single votes of unknown items."""
+    """Returns the requested clusters, but items if pictures are unknown, and single votes if items are, too."""
     if settings.cluster == "picture" and votes.pictures is not None:
         return "picture"
     needs_items = settings.cluster in ("picture", "item", "tuple")

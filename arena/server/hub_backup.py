@@ -115,7 +115,8 @@ class HubDataset:
     ) -> None:
         """Adds files and deletes those in `deleted`, all or none. `writer`: the path of this database's writer's file.
 
-        Raises HubError if there is another writer's file, and for a failure, which may come after the commit was made.
+        Raises HubError if `writer` is given and another writer's file is there, if the dataset is public, and for a
+        failure, which may come after the commit was made.
         """
         with _as_hub_errors():
             dataset = self._api.dataset_info(self._name)

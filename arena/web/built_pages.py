@@ -106,7 +106,8 @@ class BuiltPages:
         links: Links,
         layout: PageLayout,
     ) -> None:
-        """`head` returns the head of an address. `frames` has, for each page of battles, what returns its frame's HTML.
+        """`head` returns the head of an address. `frames` has a function for each page of battles, which returns the
+        HTML of its frame.
 
         `layout` is that of the pages without Gradio, which have the same bar.
         """

@@ -18,7 +18,7 @@ from arena.web.facts_view import reveal_facts
 
 HTML = macros("battle.html")
 PREFERENCES_EVERY = 10
-"""Voters see which models they have preferred once in this many votes."""
+"""Once in this many votes, voters see which models they have preferred."""
 
 
 class RevealedParts(NamedTuple):

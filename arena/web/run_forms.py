@@ -12,8 +12,8 @@ from arena.web.cookies import cookie_header, is_https
 MOST_FIELD = 60_000
 """Most characters of a field; a campaign's file is the longest."""
 MOST_FORM = 600_000
-"""Most bytes of a form. A character of a field may take nine: three in UTF-8, each written as %XX. One of four bytes,
-such as an emoji, takes twelve, but a browser's `maxlength` counts it as two."""
+"""Most bytes of a form with a TOML file as text. A character may take nine: three in UTF-8, each written as %XX. One of
+four bytes, such as an emoji, takes twelve, but a browser's `maxlength` counts it as two."""
 _COOKIE = "stereoscope_done"
 _NOTICE_SECONDS = 60
 """The longest time until the next page shows a notice."""
