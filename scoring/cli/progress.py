@@ -99,7 +99,7 @@ class NothingGradedError(Exception):
 class CommandJudge:
     """The judge of one command: `yes` skips the question about the cost, `batch` uses the Batch API.
 
-    A run stops at the `budget` in US dollars. It judges once: its database is closed after that.
+    A run stops at the `budget` in US dollars. A second run isn't possible: the first closes the database.
     """
 
     def __init__(

@@ -133,7 +133,7 @@ def _parts(rule: str) -> list[str]:
 
 
 def _beginnings(part: str, most: int) -> set[str]:
-    """The beginnings, of up to `most` letters, that a match can have; "" stands for any beginning."""
+    """The beginnings of a match, of up to `most` characters; "" stands for any beginning."""
     if not most:
         return {""}
     is_group = part.startswith("(?:")
@@ -161,7 +161,7 @@ def _beginnings_of_group(group: str, following: str, most: int) -> set[str]:
 
 def _beginnings_of_piece(piece: str, following: str, most: int) -> set[str]:
     letters = digits if piece == r"\d" else piece
-    if not letters.isalnum():  # such as an escape or a class of signs, which could fit many letters
+    if not letters.isalnum():  # such as an escape or a class, which may fit many characters
         return {""}
     next_beginnings = _beginnings(following, most - 1)
     return {letter + beginning for letter in letters for beginning in next_beginnings}

@@ -171,9 +171,14 @@ class BatchJudge(Judge):
             self._names.append(row.name)
             digests = json.loads(row.asked)
             if any(waiting.get(digest) for digest in digests):
-                self._assign_outcomes(
-                    await self._fetch_outcomes(row.name, row.remote), digests, waiting
-                )
+                outcomes = await self._fetch_outcomes(row.name, row.remote)
+                # What failed there for a while is asked again, and counts as no try of this run.
+                lasting = {
+                    line: outcome
+                    for line, outcome in outcomes.items()
+                    if isinstance(outcome, JudgeAnswer) or outcome.kind not in PASSING
+                }
+                self._assign_outcomes(lasting, digests, waiting)
         unsent = [question for equal_questions in waiting.values() for question in equal_questions]
         if not unsent:
             return

@@ -183,7 +183,7 @@ _BEHIND_NUMBER = re.compile(
     rf"{_CLOSE}{{0,6}}(?P<percent>[ \t]?(?:%|percent\b|‰))"
     # "0.5/1", "3 points out of 5"
     rf"|{_CLOSE}{{0,6}}{_UNIT}?{_OUT_OF}[ \t]?{_OPEN_IN_LINE}{{0,4}}(?P<most>{_NUMBER}){_UNIT}?"
-    # "0.5-0.7", "0.5 or 0.7", "1: 0"
+    # "0.5-0.7", "0.5 or 0.7", "1:0"
     rf"|{_CLOSE}{{0,6}}[ \t]?(?P<other>(?:[-–—~,;&±+×→]|[=-]>|:(?=[0-9])"
     rf"|\bor\b|\bto\b|\band\b|\bminus\b|\bplus\b|或|至|到)?[ \t]?{_OPEN_IN_LINE}{{0,4}}{_NUMBER})"
     # "3 points"

@@ -5,9 +5,10 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -204,6 +205,13 @@ def test_an_earlier_batch_also_answers_questions_that_come_later(server, databas
     """A run that goes on may ask in several rounds what the stopped one asked in one."""
     asks = [Ask((Message("user", f"Question {number}"),)) for number in range(2)]
 
+    async def stop_in_batch(work: Coroutine[Any, Any, None]) -> None:
+        run = asyncio.create_task(work)
+        while not any(row.remote for row in rows(database)):
+            await asyncio.sleep(0.01)
+        run.cancel()
+        await asyncio.wait([run])
+
     async def ask(*groups: list[Ask]) -> None:
         address = Endpoint(server.address, Secret("sk-test"))
         async with BatchJudge(
@@ -213,11 +221,43 @@ def test_an_earlier_batch_also_answers_questions_that_come_later(server, databas
                 await asyncio.gather(*map(judge.ask, group))
 
     server.batches = Batches(looks=10**9)
-    with pytest.raises(TimeoutError):
-        asyncio.run(asyncio.wait_for(ask(asks), 1))
+    asyncio.run(asyncio.wait_for(stop_in_batch(ask(asks)), 60))
     server.batches.looks = 1
     asyncio.run(asyncio.wait_for(ask(asks[:1], asks[1:]), 60))
     assert len(server.batches.begun) == 1 and len(server.batches.lines) == 2
+
+
+class ThreeExpired(Batches):
+    """The first three batches expire without a reply."""
+
+    def _faulty(self, batch: Batch) -> bool:
+        return [*self.begun].index(batch.id) < 3
+
+
+def test_failures_in_earlier_batches_are_no_tries_of_this_run(server, database):
+    asks = [Ask((Message("user", f"Question {number}"),)) for number in range(3)]
+    server.batches = ThreeExpired(looks=1, lost=1.0)
+
+    async def ask_after(judge: BatchJudge, batches: int, ask: Ask) -> None:
+        while len(server.batches.begun) < batches:
+            await asyncio.sleep(0.01)
+        await judge.ask(ask)
+
+    async def run(delays: tuple[int, ...]) -> None:
+        address = Endpoint(server.address, Secret("sk-test"))
+        async with BatchJudge(
+            SPEC, address, database, quiet_seconds=0.2, poll_seconds=0.02
+        ) as judge:
+            await asyncio.gather(
+                *(ask_after(judge, *each) for each in zip(delays, asks, strict=True))
+            )
+
+    with pytest.raises(JudgeError, match="didn't reply in 3 batches"):
+        asyncio.run(asyncio.wait_for(run((0, 1, 2)), 60))
+    assert len(server.batches.lines) == 1 + 2 + 3
+    asyncio.run(asyncio.wait_for(run((0, 0, 0)), 60))
+    assert len(server.batches.begun) == 4 and len(server.batches.lines) == 1 + 2 + 3 + 3
+    assert rows(database) == []
 
 
 def test_a_file_holds_what_a_server_takes(monkeypatch):
