@@ -147,7 +147,7 @@ def open_upload(
     result_problem = result_file_problem(start, label, toolkit)
     first_cells = plain_sample(start)
     is_mm_vet = edition_of_table(first_cells) is not None and not has_options(first_cells)
-    # Only MM-Vet, which is none of the benchmarks here, reads the grades of a toolkit's judge.
+    # Only MM-Vet, which is no `FileBenchmark`, reads the grades of a toolkit's judge.
     is_graded_mm_vet = toolkit is not None and is_mm_vet
     if result_problem and (benchmark or not is_graded_mm_vet):
         raise RowsError(result_problem, label)

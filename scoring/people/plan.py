@@ -94,7 +94,7 @@ class History(NamedTuple):
     persons: Mapping[str, frozenset[str]]
     """The persons who had each answer."""
     own: Sequence[tuple[str, int]]
-    """The answers that the next person has had, in order, each with its round."""
+    """The answers that the person who is to mark next has had, in order, each with its round."""
     disputed: frozenset[str] = frozenset()
     """Answers that exactly two persons had, with different values."""
 

@@ -46,11 +46,11 @@ class ReadingResults(NamedTuple):
     cannot: int
     """Times that a person could not tell what an answer means."""
     alignments: tuple[Alignment, ...]
-    """The report's judge first, or our strict rules if it has none; empty if only people read the answers."""
+    """The report's own extractors first: its judge, then our strict rules beside a paper's. Empty without any."""
     people: tuple[Alignment, ...]
     """People against each other, and against themselves."""
     differing: tuple[MatchedAnswer, ...]
-    """Answers for which the first of these extractors and people differ."""
+    """The report's answers for which the first of its own extractors and people differ."""
 
     @property
     def read(self) -> int:

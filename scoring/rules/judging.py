@@ -107,9 +107,9 @@ def _answer_of_object(text: str) -> str | None:
 
 
 def is_reply_read(reading: Reading) -> bool:
-    """Whether a judge's reply could be read, or there was none to read.
+    """Whether a judge's reply could be read.
 
-    That is so if the judge found no answer, obeyed the model's answer, or its server declined to reply.
+    This also holds if the judge found no answer, obeyed the model's answer, or its server declined to reply.
     """
     no_text = (NOT_FOUND, str(Rule.OBEYED))
     return bool(reading.read) or reading.why in no_text or reading.why.startswith(Rule.DECLINED)

@@ -122,7 +122,7 @@ def _key_phrases(answer: str) -> Sequence[str]:
 
 
 def _normal_forms(text: str) -> Iterator[str | float]:
-    """Yields a number rounded to two places, or a text; a single letter twice, with a blank before and after it."""
+    """Yields a number rounded to two places, or a text. Two for a letter: with a blank before it, and after it."""
     text = text.strip()
     try:
         yield round(float(text.replace(",", "")), 2)

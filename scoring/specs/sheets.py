@@ -105,9 +105,8 @@ def _grade_sheet(report: SpecReport) -> Iterator[Sheet]:
     rule = rules[0]
     if len(rules) > 1 or not isinstance(rule, RubricRule):
         return
-    if (
-        rule.marks == 2
-    ):  # Pairs of marks may be off the scale: VLMEvalKit has -1 for an unreadable reply.
+    # Pairs of marks may be off the scale: VLMEvalKit has -1 for an unreadable reply.
+    if rule.marks == 2:
         return
     scores = [row.reading.score for row in report.rows if row.reading.score is not None]
     if not scores or lost_judging(report):

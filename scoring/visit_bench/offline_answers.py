@@ -73,8 +73,7 @@ def _instance(record: Record, file: Path) -> _Instance:
             record.row,
         )
     # As in a submission: the first that isn't empty counts.
-    filled = [name for name in columns if _cell_text(record.values[name]).strip() not in ("", "[]")]
-    column = filled[0] if filled else columns[0]
+    column = next((name for name in columns if not _is_empty(record.values[name])), columns[0])
     cell = _cell_text(record.values[column])
     instruction = _cell_text(record.values["instruction"])
     problem = "The cell names no image. Write its address, or a list of addresses."
@@ -94,6 +93,13 @@ def _instance(record: Record, file: Path) -> _Instance:
         cell=cell,
         images=images,
     )
+
+
+def _is_empty(cell: JSON) -> bool:
+    """Whether a cell has no image: null, blank, false, 0, or a list or object without members."""
+    if isinstance(cell, str):
+        return "".join(cell.split()) in ("", "[]")
+    return not cell
 
 
 def _cell_text(cell: JSON) -> str:

@@ -106,7 +106,7 @@ class SealedReport:
     unread: StrictInt
     """Verdicts that could not be read, of `replies`."""
     replies: StrictInt
-    """Verdicts that the judge replied to."""
+    """Verdicts for which the judge gave a reply."""
     steady: StrictInt
     """Matches with the same winner in both orders, of `both`."""
     both: StrictInt

@@ -13,7 +13,7 @@ def written(path, rows):
     return path
 
 
-@pytest.mark.parametrize("empty", [None, " ", "[]", []])
+@pytest.mark.parametrize("empty", [None, " ", "[]", "[ ]", [], {}, False, 0])
 def test_each_rows_first_image_column_that_is_not_empty_counts(tmp_path, empty):
     rows = [
         {
