@@ -25,8 +25,8 @@ ROUNDS = 1000
 LEAST_CONTESTS = 10
 """Contests below which there is no bootstrap interval."""
 Coefficient = Callable[[Floats, Floats], Floats]
-"""Returns a coefficient of each draw, from the number of units of each kind (draws x kinds) and the counts of values in
-such a unit (kinds x values)."""
+"""Returns a coefficient of each draw. Units with the same counts of values are one kind. First argument, draws x kinds:
+the number of units of each kind in a draw. Second, kinds x values: how often each value occurs in one unit."""
 
 
 class Contest(NamedTuple):
@@ -303,6 +303,7 @@ def alpha(weights: Floats, counts: Floats) -> Floats:
 
     It is 1 for a draw with a single value, and NaN without units. Every unit has two values or more.
     """
+    # The ordered pairs of values that differ: within each unit, and, by chance, among all values of a draw.
     size = counts.sum(1)
     observed = weights @ ((size**2 - (counts**2).sum(1)) / (size - 1))
     values = weights @ counts

@@ -204,7 +204,7 @@ def rating_report(battles: Battles, settings: RatingSettings) -> RatingReport:
     clustered_votes = votes
     fit_cluster: Cluster = cluster
     if cluster == "vote" and settings.cluster in ("picture", "item"):
-        # The file has no items: each vote gets one of its own, so that voters still count.
+        # Each vote gets an item of its own, so that voters still count; readers are told the cluster "vote".
         clustered_votes = replace(votes, items=np.arange(len(votes)))
         fit_cluster = "item"
     bounds = replace(intervals(fit, clustered_votes, fit_cluster), cluster=cluster)
@@ -484,7 +484,7 @@ _NOTES = {
 
 
 def board_sheet(rows: Sequence[BoardRow], title: str = "Ratings") -> Sheet:
-    """Returns a board as a sheet, without the columns that were not requested; without rows, with the models' alone."""
+    """Returns a board as a sheet, without columns that have no value; a board without rows has the models' column."""
     frame = pd.DataFrame(
         [asdict(row) for row in rows],
         columns=[field.name for field in fields(BoardRow)],

@@ -88,13 +88,6 @@ class _Entrance(NamedTuple):
     worker: Arrival
 
 
-class _CurrentQuestion(NamedTuple):
-    """A worker's next practice question."""
-
-    standing: ExamStanding
-    question: ExamQuestion
-
-
 @dataclass(frozen=True)
 class CampaignPages:
     """The pages of a database's campaigns."""
@@ -191,31 +184,29 @@ class CampaignPages:
     def _answer_exam(self, seat: Seat, task: SeatTask, form: Mapping[str, str]) -> str:
         """Stores the answer to a practice question, and returns the query of the next page."""
         standing = self.qualification.standing(seat)
-        has_question = standing is not None and not standing.is_waiting
-        if seat.campaign.ended_at is not None or not has_question:
+        if seat.campaign.ended_at is not None or standing is None or standing.is_waiting:
             return ""
         number = form.get("number", "")
-        current = self._current_question(seat, task)
         # Another tab answered this question already, or the form is forged.
-        if number != f"{current.standing.attempt}.{current.standing.number}":
+        if number != f"{standing.attempt}.{standing.number}":
             return f"?after={number}" if number.replace(".", "").isdigit() else ""
-        answer = current.question.read(form)
-        self.qualification.answer(
-            seat, current.standing, current.question.name, answer.text, answer.is_right
-        )
+        question = self._current_question(seat, task, standing)
+        answer = question.read(form)
+        self.qualification.answer(seat, standing, question.name, answer.text, answer.is_right)
         return f"?after={number}"
 
-    def _current_question(self, seat: Seat, task: SeatTask) -> _CurrentQuestion:
+    def _current_question(self, seat: Seat, task: SeatTask, standing: ExamStanding) -> ExamQuestion:
+        """Returns the question of a standing that isn't waiting.
+
+        The caller reads the standing once, since another tab may answer at any time.
+        """
         spec = seat.campaign.spec.qualify
-        standing = self.qualification.standing(seat)
-        assert spec is not None and standing is not None, (
-            "a seat that must qualify has a question left"
-        )
+        assert spec is not None, "only campaigns with a qualification get here"
         names = task.exam_names(spec.items) if spec.items else ()
         name = self.qualification.question_name(
             seat, names, standing.attempt, standing.number, task.sample_names(seat)
         )
-        return _CurrentQuestion(standing, self._question(seat, task, name))
+        return self._question(seat, task, name)
 
     @staticmethod
     def _question(seat: Seat, task: SeatTask, name: str) -> ExamQuestion:
@@ -240,25 +231,24 @@ class CampaignPages:
         fields of a form that was refused with `error`.
         """
         with self.speaking_of(seat.campaign):
-            return self._current_page(seat, visit, after, error, typed)
+            result_page = self._result_page(seat, after)
+            return result_page or self._current_page(seat, visit, error, typed)
 
     def _current_page(
         self,
         seat: Seat,
         visit: Visit,
-        after: str,
         error: Exception | None,
         typed: Mapping[str, str],
     ) -> str:
         problem = translated(error) if error else ""
-        result_page = self._result_page(seat, after) if after else ""
-        if result_page:
-            return result_page
-        if seat.must_qualify and self.qualification.standing(seat) is None:
-            has_passed = self.qualification.has_passed(seat)
-            seat = self.seats.add_event(seat, "qualified" if has_passed else "failed")
-        if seat.must_qualify and seat.campaign.ended_at is None:
-            return self._exam_page(seat, problem, typed)
+        if seat.must_qualify:
+            standing = self.qualification.standing(seat)
+            if standing is None:
+                has_passed = self.qualification.has_passed(seat)
+                seat = self.seats.add_event(seat, "qualified" if has_passed else "failed")
+            elif seat.campaign.ended_at is None:
+                return self._exam_page(seat, standing, problem, typed)
         if seat.end is None:
             task = self.tasks[seat.campaign.task]
             piece = task.piece(seat, visit.network)
@@ -339,11 +329,13 @@ class CampaignPages:
         foot = HTML.foot(instructions, {}, path_of(seat), open=False)
         return self._page(seat.campaign, "message", message, foot)
 
-    def _exam_page(self, seat: Seat, problem: str, typed: Mapping[str, str]) -> str:
-        if self.qualification.is_waiting(seat):
+    def _exam_page(
+        self, seat: Seat, standing: ExamStanding, problem: str, typed: Mapping[str, str]
+    ) -> str:
+        if standing.is_waiting:
             return self._unread_page(seat)
         spec = seat.campaign.spec
-        standing, question = self._current_question(seat, self.tasks[seat.campaign.task])
+        question = self._current_question(seat, self.tasks[seat.campaign.task], standing)
         assert spec.qualify
         note = ""
         # The first question of a new try.
@@ -549,7 +541,7 @@ def check_charset(request: Request) -> None:
 
 
 def form_of(body: bytes, most: int = _MOST_VALUE) -> dict[str, str]:
-    """Returns the first value of each field, cut to `most` characters; no field if it is no form.
+    """Returns the first value of each field, cut to `most` characters; no field if there are more than 20.
 
     NUL is removed, since PostgreSQL doesn't store it.
     """

@@ -24,7 +24,7 @@ PAPER_DELTAS: Mapping[str, float] = {
     "GPT-3.5 (turbo-0613)": 0.178,
     "GPT-4 (0613)": 0.0423,
 }
-"""MM-Vet, Table 6; GPT-4's with the four digits of Table 7."""
+"""Each judge's mean distance from people's scores of 0 to 1 (MM-Vet, Table 6; GPT-4's with the digits of Table 7)."""
 PAPER_PANELS: Mapping[tuple[str, ...], float] = {
     ("GPT-4 (0613)",): 0.0423,
     ("GPT-4 (0613)", "LLaMA-2-13B"): 0.1483,
@@ -83,7 +83,8 @@ PAPER_READ = 376
 PAPER_MISALIGNED = 50
 """ChatGPT's misaligned answers, as the paper counts them, although 87.0% of 376 leaves 49."""
 PAPER_CASES = (0.70, 0.30)
-"""Shares of case I and case II among the misaligned answers."""
+"""Shares of case I and case II among the misaligned answers. Case I: people or the extractor chose no option, and the
+other did. Case II: they chose two different options."""
 
 
 @cache

@@ -1,11 +1,12 @@
 """Values of formulas: a closed grammar of numbers, + - * / ^, fractions, roots, pi and brackets, without `eval`.
 
     sum      = product (("+" | "-") product)*
-    product  = signed (("*" | "/") signed | power)*     a root, pi, fraction or bracket after a number is a factor
+    product  = signed (("*" | "/") signed | power)*     a root, pi, fraction or "(" after a number is a factor
     signed   = ("+" | "-")* power
-    power    = percent ("^" ("+" | "-")* percent)?      a second "^" is ambiguous
+    power    = percent ("^" ("+" | "-")* percent)?      a second "^" is ambiguous, a mixed exponent such as 3½ too
     percent  = single "%"?
-    single   = number | number fraction | fraction | root | pi | bracket
+    single   = number | number fraction | fraction | root | pi | bracket; "number fraction" is a mixed number
+    root     = "\\sqrt" ("[" sum "]")? (digit | bracket)
 
 Numbers are floating-point numbers, so that no power is slow.
 """
@@ -77,7 +78,7 @@ def formula_value(text: str, as_kit: bool = False) -> float | None:
     text = text.lower()
     if not as_kit:
         text = text.replace("°", "")
-        text = _SIGN_OF_MIXED.sub(lambda sign: _FRACTIONS[sign[1]], text)
+        text = _SIGN_OF_MIXED.sub(lambda match: _FRACTIONS[match[1]], text)
     try:
         number = _Parser(_tokens(text), as_kit).whole()
     except (_UnreadError, ArithmeticError):
@@ -172,17 +173,17 @@ class _Parser:
         base = self.percent()
         if not self.take("^"):
             return base
-        exponent = self.sign() * self.percent()
+        exponent = self.sign() * self.percent(may_be_mixed=self.as_kit)
         result = base**exponent
         if isinstance(result, complex) or self.next == "^":
             raise _UnreadError
         return result
 
-    def percent(self) -> float:
-        number = self.single()
+    def percent(self, may_be_mixed: bool = True) -> float:
+        number = self.single(may_be_mixed)
         return number / 100 if self.take("%") else number
 
-    def single(self) -> float:
+    def single(self, may_be_mixed: bool = True) -> float:
         token = self.next
         self.place += 1
         if token[:1].isdigit() or token[:1] == ".":
@@ -190,6 +191,8 @@ class _Parser:
             # To VLMEvalKit a number with commas is no whole part of a mixed number.
             whole = token if self.as_kit else token.replace(",", "")
             if whole.isdigit() and self.is_mixed():
+                if not may_be_mixed:
+                    raise _UnreadError
                 return number + self.single()
             return number
         if token in _CLOSING:
@@ -221,8 +224,10 @@ class _Parser:
         return number
 
     def fraction(self, token: str) -> float:
-        digits = [sign for sign in token if sign.isdigit()]
-        if digits and not self.as_kit:
+        digits = [character for character in token if character.isdigit()]
+        if digits and self.as_kit:
+            raise _UnreadError
+        if digits:
             return int(digits[0]) / int(digits[1])
         numerator = self.braced()
         return numerator / self.braced()
@@ -238,7 +243,8 @@ class _Parser:
         is_digit = len(self.next) == 1 and self.next.isdigit()
         if not (is_digit or self.next in ("(", "{")):
             raise _UnreadError
-        radicand = self.single()
+        # In \sqrt2\frac12 the fraction is a factor of the root, in √2½ it may be below it.
+        radicand = self.single(may_be_mixed=self.as_kit)
         if radicand < 0:
             raise _UnreadError
         return radicand ** (1 / index)

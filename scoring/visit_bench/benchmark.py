@@ -84,7 +84,9 @@ class VisitOptions(BenchmarkOptions):
     stored: str | None = Field(
         None, description="a model whose answers the item bank has, instead of a file"
     )
-    source: str | None = Field(None, description="whose items, with stored; by default the newest")
+    source: str | None = Field(
+        None, description="the source of the stored answers' items; by default the newest"
+    )
     opponents: Literal["all", "reference"] | Annotated[int, Field(ge=1)] = Field(
         "all", description="which models it meets; a number: that many, drawn for each item"
     )

@@ -7,6 +7,7 @@ import pytest
 
 from arena.admin.actions import latest_actions, record_action
 from arena.seats.qualification import ExamStanding, Qualification
+from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_TRY
 from tests.support.campaign_worker import Worker
 from tests.support.toy_campaigns import EXAMINED, PROLIFIC, Toys, do_all, take_exam
@@ -119,6 +120,33 @@ def test_the_last_answer_sent_twice_goes_on_as_sent_once(worker):
     worker.post(worker.seat, last)
     worker.post(worker.seat, last)
     assert (worker.status, worker.kind) == (200, "work")
+
+
+@pytest.mark.parametrize("is_form", [False, True])
+def test_another_tab_gives_the_last_answer_while_a_page_or_a_form_is_read(
+    toys, monkeypatch, is_form
+):
+    worker = toys.worker(toys.campaign(**EXAMINED)).enter()
+    take_exam(worker, True, True)
+    form = {**worker.hidden, "answer": "a"}
+    name = worker.number
+    exam = toys.pages.qualification
+    read_standing = exam.standing
+
+    def standing(seat: Seat) -> ExamStanding | None:
+        before = read_standing(seat)
+        if before is not None:
+            exam.answer(seat, before, name, "a", True)
+        return before
+
+    with monkeypatch.context() as other_tab:
+        other_tab.setattr(exam, "standing", standing)
+        if is_form:
+            worker.post(worker.seat, form)
+        else:
+            worker.get(worker.seat)
+    assert (worker.status, worker.kind) == (200, "exam")
+    assert worker.get(worker.seat).kind == "work"
 
 
 def test_racing_answers_to_one_question_leave_one(toys, database):

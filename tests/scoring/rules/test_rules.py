@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from scoring.rules.base import TOOLKITS, Item, Reading, RuleProtocol
 from scoring.rules.edits import edit_distance
+from scoring.rules.formula_values import formula_value
 from scoring.rules.kinds import KINDS
 
 ANIMALS = {"A": "dog", "B": "cat", "C": "bird", "D": "fish"}
@@ -75,6 +76,11 @@ STRICT = [
     ("number", {"as_": "formula"}, "abc", "ABC", 1.0),
     ("number", {"as_": "formula"}, "CBA", "ABC", None),
     ("number", {"as_": "formula"}, "2^3^2", "64", None),
+    ("number", {"as_": "formula"}, "2√{2}½", r"\sqrt{2}", 1.0),
+    ("number", {"as_": "formula"}, "√2½", r"\sqrt{2.5}", None),
+    ("number", {"as_": "formula"}, r"\sqrt2\frac12", r"\sqrt{2.5}", None),
+    ("number", {"as_": "formula"}, r"2^3\frac12", "2^3.5", None),
+    ("number", {"as_": "formula"}, r"2^{3\frac12}", "2^3.5", 1.0),
     ("relaxed", {}, "**44**", "42", 1.0),
     ("relaxed", {}, "Answer: 45", "42", 0.0),
     ("relaxed", {}, "1.05", "1", 1.0),
@@ -302,6 +308,11 @@ def test_parameters_are_closed_and_written_as_they_are_read():
             KINDS["number"].model_validate({"kind": "number", **wrong})
     rule = KINDS["number"].model_validate({"kind": "number", "as": "formula"})
     assert rule.model_dump(exclude_unset=True) == {"kind": "number", "as": "formula"}
+
+
+def test_a_fraction_without_braces_has_no_value_in_vlmevalkit():
+    assert formula_value(r"\frac{3}{4}", as_kit=True) == 0.75
+    assert formula_value(r"\frac12{3}{4}", as_kit=True) is None
 
 
 RULES = [
