@@ -1,7 +1,7 @@
 """The list of a spec report's answers: each with its reading, its rule and its score."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from arena.locale import t, translated
 from arena.markdown import visible_name
@@ -117,7 +117,9 @@ def _group_column(spec: Spec) -> str:
 def _groups_of_row(report: SpecReport, read_row: ReadRow, column: str) -> Sequence[str]:
     """The groups of a column, which may be derived, that an answer counts in."""
     spec = spec_of_report(report)
-    rows = derived_rows(spec, with_id(spec, read_row.row), report.protocol)
+    rows: Sequence[Mapping[str, Any]] = [read_row.row.cells]
+    if column in spec.derive:
+        rows = derived_rows(spec, with_id(spec, read_row.row), report.protocol)
     names = [name.strip() for cells in rows for name in cell_members(cells.get(column))]
     return [*dict.fromkeys(names)]
 
