@@ -33,7 +33,7 @@ CANNOT_REASONS: Mapping[MarkKind, tuple[str, ...]] = {
 _PROMPT = (DATA.parent / "prompts/mm_vet.txt").read_text("utf-8")
 """The prompt of MM-Vet's judge."""
 _EXAMPLES = _PROMPT.partition("Correctness\n")[2].strip()
-"""The prompt's seven examples (Table 1 of MM-Vet's paper): the table's rows, without its heading."""
+"""The prompt's seven examples (Table 1 of MM-Vet's paper): its Markdown table below the column names."""
 
 
 @dataclass(frozen=True)
