@@ -87,7 +87,8 @@ def board_sheet(
 ) -> Sheet:
     """Ratings and win rates of each model, best first.
 
-    `people` has ratings by people's votes, `variants` the number of each submission among its submitter's tries.
+    `people` has ratings by people's votes, `variants` each submission's number among its submitter's tries, both by
+    model. Without them, their columns are left out.
     """
     rows = []
     for line in board.lines:
@@ -109,6 +110,7 @@ def board_sheet(
 def _row(line: BoardLine) -> dict[str, object]:
     row = line.row
     rate = line.reference
+    # Without a decided match, the interval is the whole range and says nothing.
     decided_rate = rate if rate and rate.n else None
     return {
         "model": row.model,

@@ -178,17 +178,17 @@ def _no_items(_: Container[str]) -> frozenset[str]:
 
 
 class _BoardRows(NamedTuple):
-    """The rows of a board, and the items that decided which of its matches are among them."""
+    """The rows that a board may show, and the items of the matches that it may have to hide."""
 
     rows: Sequence[Row]
     mixed_items: frozenset[str]
     """The items of matches between a submission and a bank model."""
     blind_items: frozenset[str]
-    """Those of them that voters may still see: their mixed matches are left out."""
+    """Those of them that voters may still see. Mixed matches on these are not among the rows."""
 
 
 class _CachedStandings(NamedTuple):
-    """A board that was computed, with its number of matches and its items then."""
+    """A computed board, with the number of matches and the items that it was computed from."""
 
     matches: int
     mixed_items: frozenset[str]
@@ -200,11 +200,13 @@ class SubmissionStore:
     """Submissions and verdicts in the database."""
 
     def __init__(
-        self, database: Database, blind: Callable[[Container[str]], frozenset[str]] = _no_items
+        self,
+        database: Database,
+        find_blind_items: Callable[[Container[str]], frozenset[str]] = _no_items,
     ) -> None:
-        """`blind` returns the items, out of the given ones, that voters may still see."""
+        """`find_blind_items` returns the items, out of the given ones, that voters may still see."""
         self._database = database
-        self._blind = blind
+        self._find_blind_items = find_blind_items
         self._turn = Lock()
         self._standings: dict[str, _CachedStandings] = {}
         """By the key of the board."""
@@ -214,7 +216,10 @@ class SubmissionStore:
         return SubmissionStore, (self._database,)
 
     def enter(self, owner: str, report: MatchReport) -> EnteredReport:
-        """Puts a complete report on its boards, as a variant if its name is taken. Raises SubmissionError."""
+        """Puts a report on its boards, as a variant if its name is taken.
+
+        Raises SubmissionError if an answer is missing, or too little was graded.
+        """
         problem = ungraded_note(report)
         if problem:
             raise SubmissionError(
@@ -233,40 +238,38 @@ class SubmissionStore:
                 submission = self._find_or_add_submission(connection, owner, report)
                 name = submission.name
                 number = submission.number
-            before = connection.scalar(select(func.count()).select_from(JUDGED)) or 0
             is_withdrawn = SUBMISSION.c.withdrawn_at.is_not(None)
             withdrawn_query = select(SUBMISSION.c.name).where(
                 is_withdrawn, SUBMISSION.c.source == report.source
             )
             withdrawn_names = frozenset(connection.scalars(withdrawn_query))
-            judging = self._find_or_add_judging(connection, report)
-            rows = _match_rows(report, name, judging, withdrawn_names)
-            for start in range(0, len(rows), _ROWS_AT_ONCE):
-                add = self._database.insert(JUDGED).values(rows[start : start + _ROWS_AT_ONCE])
-                connection.execute(add.on_conflict_do_nothing())
-            after = connection.scalar(select(func.count()).select_from(JUDGED)) or 0
-        return EnteredReport(name, number, after - before)
+            judging_id = self._find_or_add_judging(connection, report)
+            rows = _match_rows(report, name, judging_id, withdrawn_names)
+            new_matches = self._add_matches(connection, rows)
+        return EnteredReport(name, number, new_matches)
 
     def withdraw(self, owner: str, source: str, name: str) -> None:
         """Deletes a submission's texts and the judges' replies about them; its number and results stay.
 
         Raises SubmissionError if the owner has no such submission.
         """
-        is_this = (
+        is_chosen = (
             (SUBMISSION.c.owner == owner)
             & (SUBMISSION.c.source == source)
             & (SUBMISSION.c.name == name)
         )
         with self._database.write() as connection:
             take_turn(connection, SUBMISSION)
-            submission_id = connection.scalar(select(SUBMISSION.c.id).where(is_this))
+            submission_id = connection.scalar(select(SUBMISSION.c.id).where(is_chosen))
             if submission_id is None:
                 raise SubmissionError(f"You have no submission {name!r}. Choose another name.")
             connection.execute(delete(SUBMITTED).where(SUBMITTED.c.submission_id == submission_id))
-            is_played = (JUDGED.c.source == source) & ((JUDGED.c.a == name) | (JUDGED.c.b == name))
-            connection.execute(update(JUDGED).where(is_played).values(replies="[]"))
-            connection.execute(update(SUBMISSION).where(is_this).values(withdrawn_at=now()))
-        self._database.empty_log()
+            has_submission = (JUDGED.c.source == source) & (
+                (JUDGED.c.a == name) | (JUDGED.c.b == name)
+            )
+            connection.execute(update(JUDGED).where(has_submission).values(replies="[]"))
+            connection.execute(update(SUBMISSION).where(is_chosen).values(withdrawn_at=now()))
+        self._database.empty_log()  # it still has the deleted texts
 
     def submissions(self, source: str | None = None) -> tuple[Submission, ...]:
         query = select(SUBMISSION).order_by(SUBMISSION.c.id)
@@ -288,7 +291,7 @@ class SubmissionStore:
 
     def board_keys(self) -> tuple[JudgeBoardKey, ...]:
         """Every board with a result, the one with the most matches first."""
-        # The sum is NULL if one is NULL, so this counts the matches with both.
+        # The two texts, joined, are NULL if one is NULL, so this counts the matches with both.
         has_result = func.count(JUDGED.c.a_first + JUDGED.c.b_first) > 0
         boards_query = (
             select(JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi, func.count().label("n"))
@@ -317,7 +320,7 @@ class SubmissionStore:
     def _is_current(self, cached: _CachedStandings, board_key: JudgeBoardKey) -> bool:
         if cached.matches != board_key.matches:
             return False
-        return self._blind(cached.mixed_items) == cached.blind_items
+        return self._find_blind_items(cached.mixed_items) == cached.blind_items
 
     def matches(self, board_key: JudgeBoardKey) -> tuple[Match, ...]:
         return tuple(map(_read_match, self._board_rows(board_key).rows))
@@ -339,7 +342,8 @@ class SubmissionStore:
     def _board_rows(self, board_key: JudgeBoardKey) -> _BoardRows:
         """The rows of a board, without matches of a submission and a bank model on items that voters may still see.
 
-        A submission can be a copy of a secret answer. One more match in its model's counts would reveal the model.
+        A submission can be a copy of an answer that voters see without its model's name. One more match in that model's
+        counts would reveal the name.
         """
         query = select(JUDGED).where(
             JUDGED.c.judging_id == board_key.judging.id,
@@ -350,7 +354,7 @@ class SubmissionStore:
             rows = connection.execute(query.order_by(JUDGED.c.id)).all()
         submitted = {submission.name for submission in self.submissions(board_key.source)}
         mixed_items = frozenset(row.item for row in rows if _is_mixed(row, submitted))
-        blind_items = self._blind(mixed_items)
+        blind_items = self._find_blind_items(mixed_items)
         shown_rows = [
             row for row in rows if row.item not in blind_items or not _is_mixed(row, submitted)
         ]
@@ -426,6 +430,16 @@ class SubmissionStore:
         variants = (f"{variant}, {repeat}" for repeat in itertools.count(2))
         return next(name for name in variants if name not in taken)
 
+    def _add_matches(self, connection: Connection, rows: Sequence[Mapping[str, object]]) -> int:
+        """Adds the matches that are not on the boards yet, and returns their number."""
+        count_query = select(func.count()).select_from(JUDGED)
+        before = connection.scalar(count_query) or 0
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            add = self._database.insert(JUDGED).values(rows[start : start + _ROWS_AT_ONCE])
+            connection.execute(add.on_conflict_do_nothing())
+        after = connection.scalar(count_query) or 0
+        return after - before
+
     def _find_or_add_judging(self, connection: Connection, report: MatchReport) -> int:
         """The id of the report's judging, added if it is new."""
         judge = report.judge
@@ -438,8 +452,8 @@ class SubmissionStore:
             "context": report.context,
         }
         connection.execute(self._database.insert(JUDGING).values(values).on_conflict_do_nothing())
-        is_this = [JUDGING.c[name] == value for name, value in values.items()]
-        return connection.execute(select(JUDGING.c.id).where(*is_this)).scalar_one()
+        are_equal = [JUDGING.c[name] == value for name, value in values.items()]
+        return connection.execute(select(JUDGING.c.id).where(*are_equal)).scalar_one()
 
 
 def judging_labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
@@ -456,18 +470,18 @@ def judging_labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
 
 
 def _match_rows(
-    report: MatchReport, name: str, judging: int, withdrawn_names: frozenset[str]
+    report: MatchReport, name: str, judging_id: int, withdrawn_names: frozenset[str]
 ) -> list[dict[str, object]]:
     """Database rows of a report's matches under the submission's name, without replies about withdrawn submissions."""
     rows = []
-    for unnamed in report.matches:
-        match = renamed(unnamed, report.title, name)
+    for report_match in report.matches:
+        match = renamed(report_match, report.title, name)
         instance = report.by_item[match.item]
         is_withdrawn = bool(withdrawn_names & {match.a, match.b})
         replies = [] if is_withdrawn else [verdict.replies for verdict in match.verdicts]
         rows.append(
             {
-                "judging_id": judging,
+                "judging_id": judging_id,
                 "source": report.source,
                 "multi": instance.multi,
                 "family": instance.family,
@@ -516,7 +530,7 @@ def _read_judging(row: Row) -> Judging:
 def _read_match(row: Row) -> Match:
     replies = json.loads(row.replies) or [[], []]  # none if they were deleted
     verdicts = (
-        Verdict(row.a_first, "", tuple(replies[0])),
-        Verdict(row.b_first, "", tuple(replies[1])),
+        Verdict(row.a_first, replies=tuple(replies[0])),
+        Verdict(row.b_first, replies=tuple(replies[1])),
     )
     return Match(row.item, row.a, row.b, verdicts)

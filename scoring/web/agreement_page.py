@@ -24,8 +24,7 @@ from arena.web.results_view import Choice, ResultsTabs, picture_html
 from scoring.jobs.uploads import UploadStore, UploadStoreError
 from scoring.people.agreement import PeopleAgreement
 from scoring.people.agreement_service import AgreementService
-from scoring.web.agreement_view import AGREEMENT as HTML
-from scoring.web.agreement_view import measures_html, people_html, reproduction_plot
+from scoring.web.agreement_view import HTML, measures_html, people_html, reproduction_plot
 from scoring.web.citations import citations
 from scoring.web.scoring_problems import error_text
 
@@ -35,7 +34,7 @@ PIECE = 64_000
 
 
 class OwnFile(NamedTuple):
-    """The metrics of a visitor's own file, or the reason why there are none."""
+    """The metrics of a visitor's own file, or the reason why it can't be used; neither without a file."""
 
     query: Mapping[str, str]
     """The page's source and, if the file can be used, its token, for the addresses of charts and downloads."""
@@ -60,7 +59,10 @@ class AgreementPage:
     layout: PageLayout
 
     def show(self, request: Request) -> Response:
-        """Returns the page of the source in the query, else of the newest; `own` is the token of the visitor's file."""
+        """Returns the page of the query's source, or of the newest source.
+
+        The query's `own` is the token of a file that the visitor sent.
+        """
         return self._page(request, request.query_params.get("source", ""))
 
     async def store_metrics(self, request: Request) -> Response:

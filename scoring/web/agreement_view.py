@@ -17,7 +17,7 @@ from scoring.people.agreement_sheets import (
 )
 from scoring.web.report_parts import sheet_html, sheets_html
 
-AGREEMENT = macros("agreement.html")
+HTML = macros("agreement.html")
 
 
 def people_html(people: People) -> str:
@@ -27,7 +27,7 @@ def people_html(people: People) -> str:
 
 
 def measures_html(agreement: PeopleAgreement) -> str:
-    """Returns Figure 9 as a table, best measure first; "" if no pair has a majority."""
+    """Returns Figure 9 as a table, best measure first; "" if no measure can be compared with people."""
     if not any(reproduction.overall.n for reproduction in agreement.reproductions):
         return ""
     return sheet_html(measure_sheet(agreement, usual_levels(agreement.people)))
@@ -37,11 +37,12 @@ def reproduction_plot(agreement: PeopleAgreement) -> Plot:
     """Returns Figure 9 as a plot, best measure first."""
     title = translated(TITLE)
     note = t("agreement.plot_note")
-    rows = [
-        ShareRow(named(reproduction.measure), share.value, share.low, share.high, share.n)
-        for reproduction in agreement.reproductions
-        if (share := reproduction.overall).value is not None
-    ]
+    rows = []
+    for reproduction in agreement.reproductions:
+        share = reproduction.overall
+        if share.value is not None:
+            name = named(reproduction.measure)
+            rows.append(ShareRow(name, share.value, share.low, share.high, share.n))
     guides = {t("agreement.chance"): 0.5}
     if agreement.people.with_majority.value is not None:
         guides[t("agreement.single_vote")] = agreement.people.with_majority.value

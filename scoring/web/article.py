@@ -29,26 +29,26 @@ from scoring.visit_bench.matches import NOT_SHOWN
 from scoring.web.report_parts import PARTS, REPORT, judge_text, sheet_html
 
 _WIDTH = 720
-"""Width of a figure in pixels, as all lengths here."""
-_ROW = 22
+"""Width of a figure. All lengths here are in pixels."""
+_ROW_HEIGHT = 22
 """Height of a bar with the space around it."""
-_NAMES = 0.43
+_NAMES_SHARE = 0.43
 """Share of the width that the names take, before the bars."""
-_BARS = 0.46
+_BARS_SHARE = 0.46
 """Share of the width that the longest bar takes."""
-_TALL = 600
+_TALL_HEIGHT = 600
 """Height from which a figure is printed smaller, so that it fits on the first page."""
 _PREVIEW_WIDTH = 600
 _PREVIEW_HEIGHT = 315
-"""Size of the picture beside a shared link."""
+"""Size of the preview: the picture beside a shared link."""
 _EDGE = 24
-"""Space on the left and right of that picture."""
+"""Space on the left and right of a preview."""
 _PREVIEW_LETTERS = 44
-"""Most letters of a name in that picture."""
-_SCORE_DIGIT = 25
-"""Width of a digit of the score in that picture, whose letters have 44 pixels."""
-_NEAREST = 7
-"""The number of bars for which that picture has room."""
+"""Most letters of a name in a preview."""
+_DIGIT_WIDTH = 25
+"""Width of a digit of the score in a preview, in letters of 44 pixels."""
+_MOST_BARS = 7
+"""The number of bars for which a preview has room."""
 
 
 class Bar(NamedTuple):
@@ -68,7 +68,7 @@ class _BarChart(NamedTuple):
 def head_html(report: AnyReport, parts: Iterable[str] = (), share: str = "") -> str:
     """Returns a report's title, its sentence, its headline numbers and their limits.
 
-    `share`: HTML between the numbers and their limits.
+    `share` is HTML between the numbers and their limits, `parts` HTML below the limits.
     """
     benchmark = benchmark_of(report)
     lines = benchmark.totals(report)
@@ -90,10 +90,10 @@ def figure_html(report: AnyReport) -> str:
     """Returns the paper's table with this report in it, as a figure and as a table; "" if there is none."""
     benchmark = benchmark_of(report)
     board = benchmark.published(report)
-    head = benchmark.headline(report)
-    if board is None or head is None or head.mean is None:
+    headline = benchmark.headline(report)
+    if board is None or headline is None or headline.mean is None:
         return ""
-    drawing = published_drawing(board, report.title, head)
+    drawing = published_drawing(board, report.title, headline)
     conditions = t("report.same_conditions")
     if board.apart:
         reasons = t("report.and_reason").join(map(translated, board.apart))
@@ -111,26 +111,25 @@ def figure_html(report: AnyReport) -> str:
         published_sheet(other, report.title, f"published-{number}")
         for number, other in enumerate(benchmark.published_beside(report), 2)
     ]
-    is_tall = drawing.height > _TALL
+    is_tall = drawing.height > _TALL_HEIGHT
     return REPORT.figure(svg(drawing, "published"), caption, list(map(sheet_html, sheets)), is_tall)
 
 
-def published_drawing(board: PublishedBoard, title: str, head: ScoreLine) -> Drawing:
+def published_drawing(board: PublishedBoard, title: str, headline: ScoreLine) -> Drawing:
     """Lays out a published table as bars, best first; this report's bar is dark and has its interval."""
-    own = Bar(title, head.mean or 0.0)
-    score = f"{own.score:{head.form}}"
+    own = Bar(title, headline.mean or 0.0)
+    score = f"{own.score:{headline.form}}"
     heading = t("report.among", title=title, score=score, source=translated(board.source))
-    return _bar_drawing(heading, _BarChart(_with_own(board, own), own), head)
+    return _bar_drawing(heading, _BarChart(_with_own(board, own), own), headline)
 
 
 def preview_drawing(report: AnyReport) -> Drawing:
     """Lays out the picture beside a shared link: title, main number, and its place among the nearest bars."""
     benchmark = benchmark_of(report)
-    head = benchmark.headline(report)
+    headline = benchmark.headline(report)
     edition = translated(benchmark.edition(report))
-    title = shortened(
-        report.title if is_drawable(report.title) else t("report.a_model"), _PREVIEW_LETTERS
-    )
+    name = report.title if is_drawable(report.title) else t("report.a_model")
+    title = shortened(name, _PREVIEW_LETTERS)
     score = score_text(report)
     right = _PREVIEW_WIDTH - _EDGE
     marks: list[Mark] = [
@@ -140,32 +139,34 @@ def preview_drawing(report: AnyReport) -> Drawing:
         TextMark(_EDGE, 122, score, size=44),
         TextMark(right, 122, _limits_text(report), "end", "warm", 16),
     ]
-    if head is not None and head.mean is not None:
-        measure = shortened(translated(head.name), _PREVIEW_LETTERS)
-        interval = interval_text(head.low, head.high, head.form)
-        after_score = _EDGE + _SCORE_DIGIT * len(score)
+    if headline is not None and headline.mean is not None:
+        measure = shortened(translated(headline.name), _PREVIEW_LETTERS)
+        interval = interval_text(headline.low, headline.high, headline.form)
+        after_score = _EDGE + _DIGIT_WIDTH * len(score)
         marks.append(TextMark(after_score, 104, measure, tone="quiet", size=14))
         marks.append(TextMark(after_score, 122, interval, tone="quiet", size=14))
-        marks += _preview_bars(report, title, head)
+        marks += _preview_bars(report, title, headline)
     return Drawing(title, benchmark.sentence(report), _PREVIEW_WIDTH, _PREVIEW_HEIGHT, tuple(marks))
 
 
-def _preview_bars(report: AnyReport, title: str, head: ScoreLine) -> Iterator[Mark]:
+def _preview_bars(report: AnyReport, title: str, headline: ScoreLine) -> Iterator[Mark]:
     """Draws the lower part of a preview: the nearest bars with notes below them, else the report's sentence."""
     benchmark = benchmark_of(report)
     board = benchmark.published(report)
-    lines = [_table_heading(board)] if board else []
-    if head.unscored:
-        ends = spanned(head.worst, head.best, head.form)
-        lines.append(t("report.with_unscored", span=ends))
-    most = _NEAREST - 1 if len(lines) > 1 else _NEAREST
-    nearest = _nearest(report, title, head, board, most)
+    notes = [_table_heading(board)] if board else []
+    if headline.unscored:
+        ends = spanned(headline.worst, headline.best, headline.form)
+        notes.append(t("report.with_unscored", span=ends))
+    # A second note takes the place of a bar.
+    most = _MOST_BARS - 1 if len(notes) > 1 else _MOST_BARS
+    nearest = _nearest_chart(report, title, headline, board, most)
+    lines = notes
     size = 12
     if not nearest.bars:
         lines = wrap(benchmark.sentence(report), 66)[:5]
         size = 16
-    yield from _bar_marks(nearest, head, _PREVIEW_WIDTH - 2 * _EDGE, 138, _EDGE)
-    top = 138 + _ROW * len(nearest.bars) + 14
+    yield from _bar_marks(nearest, headline, _PREVIEW_WIDTH - 2 * _EDGE, 138, _EDGE)
+    top = 138 + _ROW_HEIGHT * len(nearest.bars) + 14
     for place, line in enumerate(lines):
         yield TextMark(_EDGE, top + 20 * place, line, tone="quiet", size=size)
 
@@ -173,27 +174,27 @@ def _preview_bars(report: AnyReport, title: str, head: ScoreLine) -> Iterator[Ma
 def nearest_drawing(report: AnyReport) -> Drawing | None:
     """Lays out the report among the nearest bars of the paper's table, else its groups; None if it has neither."""
     benchmark = benchmark_of(report)
-    head = benchmark.headline(report)
-    if head is None or head.mean is None:
+    headline = benchmark.headline(report)
+    if headline is None or headline.mean is None:
         return None
     board = benchmark.published(report)
-    nearest = _nearest(report, report.title, head, board, _NEAREST)
+    nearest = _nearest_chart(report, report.title, headline, board, _MOST_BARS)
     if not nearest.bars:
         return None
     heading = _table_heading(board) if board else t("report.by_group")
-    return _bar_drawing(heading, nearest, head)
+    return _bar_drawing(heading, nearest, headline)
 
 
 def shared_drawing(report: AnyReport) -> Drawing:
     """Lays out a report as a file: the paper's table if the number may be in it without a caveat, else the preview."""
     benchmark = benchmark_of(report)
     board = benchmark.published(report)
-    head = benchmark.headline(report)
-    if board is None or head is None or head.mean is None:
+    headline = benchmark.headline(report)
+    if board is None or headline is None or headline.mean is None:
         return preview_drawing(report)
     if stopping_refusals(refusals(report), "number"):
         return preview_drawing(report)
-    return published_drawing(board, report.title, head)
+    return published_drawing(board, report.title, headline)
 
 
 def _limits_text(report: AnyReport) -> str:
@@ -205,8 +206,8 @@ def _limits_text(report: AnyReport) -> str:
     return kinds_text(kinds)
 
 
-def _nearest(
-    report: AnyReport, title: str, head: ScoreLine, board: PublishedBoard | None, most: int
+def _nearest_chart(
+    report: AnyReport, title: str, headline: ScoreLine, board: PublishedBoard | None, most: int
 ) -> _BarChart:
     """Returns at most `most` bars: those around the report's own in the paper's table, else its first groups."""
     if board is None:
@@ -215,7 +216,7 @@ def _nearest(
             Bar(translated(group.name), group.mean) for group in groups if group.mean is not None
         ]
         return _BarChart(bars[:most], None)
-    own = Bar(title, head.mean or 0.0)
+    own = Bar(title, headline.mean or 0.0)
     bars = _with_own(board, own)
     first = max(0, min(bars.index(own) - most // 2, len(bars) - most))
     return _BarChart(bars[first : first + most], own)
@@ -227,19 +228,19 @@ def _table_heading(board: PublishedBoard) -> str:
 
 
 def _with_own(board: PublishedBoard, own: Bar) -> list[Bar]:
-    """Returns the bars of a table and the report's own, best first; the own is above others of the same score."""
+    """Returns a table's bars and the report's own, best first; the own bar is before others of the same score."""
     bars = [Bar(name, score) for name, score in board.ordered]
     return sorted([*bars, own], key=lambda bar: (-bar.score, bar is not own))
 
 
-def _bar_drawing(heading: str, chart: _BarChart, head: ScoreLine) -> Drawing:
-    values = ", ".join(f"{bar.name} {bar.score:{head.form}}" for bar in chart.bars)
-    marks = tuple(_bar_marks(chart, head, _WIDTH, 0))
-    return Drawing(heading, values, _WIDTH, _ROW * len(chart.bars), marks, fluid=True)
+def _bar_drawing(heading: str, chart: _BarChart, headline: ScoreLine) -> Drawing:
+    values = ", ".join(f"{bar.name} {bar.score:{headline.form}}" for bar in chart.bars)
+    marks = tuple(_bar_marks(chart, headline, _WIDTH, 0))
+    return Drawing(heading, values, _WIDTH, _ROW_HEIGHT * len(chart.bars), marks, fluid=True)
 
 
 def _bar_marks(
-    chart: _BarChart, head: ScoreLine, width: float, top: float, edge: float = 0
+    chart: _BarChart, headline: ScoreLine, width: float, top: float, edge: float = 0
 ) -> Iterator[Mark]:
     """Draws bars below `top` in this width, right of `edge`; the report's own bar is dark and has its interval.
 
@@ -249,24 +250,26 @@ def _bar_marks(
     low = 0.0
     high = 0.0
     if own is not None:
-        low = own.score if head.low is None else head.low
-        high = own.score if head.high is None else head.high
-    scale = _BARS * width / max(high, *(bar.score for bar in chart.bars), 1)
-    left = edge + _NAMES * width
+        low = own.score if headline.low is None else headline.low
+        high = own.score if headline.high is None else headline.high
+    scale = _BARS_SHARE * width / max(high, *(bar.score for bar in chart.bars), 1)
+    left = edge + _NAMES_SHARE * width
     for place, bar in enumerate(chart.bars):
-        y = top + _ROW * place
+        y = top + _ROW_HEIGHT * place
         is_own = bar is own
         has_interval = is_own and high > low
         tone: Tone = "text" if is_own else "quiet"
-        score = f"{bar.score:{head.form}}"
+        score = f"{bar.score:{headline.form}}"
         hover = f"{bar.name}: {score}"
         if has_interval:
-            hover += f" ({interval_text(low, high, head.form)})"
+            hover += f" ({interval_text(low, high, headline.form)})"
         yield TextMark(left - 8, y + 16, shortened(bar.name), "end", tone, 12, bar.name)
         strength = 1 if is_own else 0.35
-        yield BoxMark(left, y + 4, max(bar.score, 0) * scale, _ROW - 8, tone, strength, hover)
+        yield BoxMark(
+            left, y + 4, max(bar.score, 0) * scale, _ROW_HEIGHT - 8, tone, strength, hover
+        )
         if has_interval:
-            middle = y + _ROW / 2
+            middle = y + _ROW_HEIGHT / 2
             start = left + max(low, 0) * scale
             end = left + max(high, 0) * scale
             yield LineMark(start, middle, end, middle, "warm", 3, hover)
@@ -278,7 +281,10 @@ def wrong_answers_of(report: AnyReport) -> list[ScoredAnswer]:
 
 
 def wrong_html(report: AnyReport, pictures: Callable[[ScoredAnswer], Sequence[str]]) -> str:
-    """Returns five wrong answers; `pictures` returns the addresses of a question's pictures on this server."""
+    """Returns up to five wrong answers; "" if there are none.
+
+    `pictures` returns the addresses of a question's pictures on this server.
+    """
     answers = [(answer, pictures(answer)) for answer in wrong_answers_of(report)]
     return REPORT.wrong(answers, benchmark_of(report).why_unpictured) if answers else ""
 
@@ -292,13 +298,15 @@ def trust_lines(report: AnyReport) -> list[str]:
     benchmark = benchmark_of(report)
     judge = judge_text(report.judge) if report.judge else t("report.no_judge")
     lines = [t("report.judged", judge=judge, note=translated(benchmark.note(report)))]
-    head = benchmark.headline(report)
-    if head is not None and head.mean is not None:
-        interval = interval_text(head.low, head.high, head.form, missing=t("report.no_interval"))
-        line = t("report.interval_of", interval=interval, count=head.n)
-        if head.unscored:
-            ends = spanned(head.worst, head.best, head.form)
-            unscored = t("report.unscored_bounds", count=head.unscored, span=ends)
+    headline = benchmark.headline(report)
+    if headline is not None and headline.mean is not None:
+        interval = interval_text(
+            headline.low, headline.high, headline.form, missing=t("report.no_interval")
+        )
+        line = t("report.interval_of", interval=interval, count=headline.n)
+        if headline.unscored:
+            ends = spanned(headline.worst, headline.best, headline.form)
+            unscored = t("report.unscored_bounds", count=headline.unscored, span=ends)
             line = f"{line}{t('pages.gap')}{unscored}"
         lines.append(line)
     checks = [translated(check) for check in islice(benchmark.checks(report), 2)]
@@ -333,7 +341,7 @@ def answers_digest(answers: Sequence[ScoredAnswer]) -> str:
 
 
 def comparison_html(first: AnyReport, second: AnyReport) -> str:
-    """Returns the difference of two reports question by question, or a sentence if they count different things.
+    """Returns the difference of two reports question by question, or the reason why they can't be compared.
 
     Reports on hidden answers have their headlines side by side.
     """
@@ -380,7 +388,7 @@ def _measure_text(report: AnyReport) -> str:
 
 
 def difference_text(first: str, second: str, difference: ScoreLine) -> str:
-    """Returns a sentence on the difference of two reports over all questions."""
+    """Returns a sentence on the `difference`, the second report's mean minus the first's, over all questions."""
     questions = t("report.shared_questions", count=difference.n)
     if difference.mean is None or difference.low is None or difference.high is None:
         return t("report.too_few", questions=questions)

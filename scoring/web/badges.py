@@ -12,7 +12,7 @@ MOST_LETTERS = 40
 MOST_BYTES = 499
 """Most bytes of a badge's file. Texts are cut to it, so no name or title of a stranger makes a large file."""
 _VALUE_LETTERS = 24
-"""Most letters of its value."""
+"""Most letters of a badge's value."""
 _PADDING = 6
 """Pixels on each side of a text."""
 _NARROW = frozenset("fijlrtI.,:;|!'()[] ")
@@ -30,10 +30,10 @@ class Badge(NamedTuple):
     """Colour behind the value."""
 
 
-WARNING = "#b5482f"
+WARNING_TONE = "#b5482f"
 """The tone of a badge whose value has a caveat."""
 WITHDRAWN = Badge("report", "withdrawn", tone="#6b7280")
-"""The badge of a report that is not public, or that there never was."""
+"""The badge of a report that isn't public or never existed."""
 
 
 def badge_svg(badge: Badge) -> bytes:
@@ -48,7 +48,7 @@ def badge_svg(badge: Badge) -> bytes:
 
 
 def _draw(badge: Badge, value: str, letters: int) -> bytes:
-    """Draws a badge with at most `letters` letters of its text, and of its title."""
+    """Draws a badge; `letters` is the most for name and value together, and for the title."""
     name = shortened(badge.name, max(letters - len(value), 1))
     title = shortened(badge.title, letters)
     drawn = PUBLISHED.badge(name, value, title, badge.tone, _width(name), _width(value))
@@ -56,9 +56,9 @@ def _draw(badge: Badge, value: str, letters: int) -> bytes:
 
 
 def _width(text: str) -> int:
-    """Returns the pixels of a text in letters of 11 pixels, with its padding.
+    """Returns the width in pixels of a text with its padding, in letters of 11 pixels.
 
-    Nobody's font is known, so this is about right; the drawing stretches the text to it.
+    The reader's font is unknown, so this is an estimate, and the SVG stretches the text to it.
     """
     return 2 * _PADDING + round(sum(map(_letter_width, text)))
 

@@ -1,4 +1,4 @@
-"""Benchmarks page: a line for each benchmark, grouped by kind of rule, and a page with all that is known of it."""
+"""Benchmarks page: a line for each benchmark, grouped by kind of rule, and a page for each with its facts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -144,7 +144,11 @@ def _letter_words(letter: str | None) -> str:
 
 
 def _position(text: str, span: str, last: bool) -> tuple[int, int] | None:
-    """Returns the start and end of a span in a text, ignoring white space and letter forms; whole words come first."""
+    """Returns the start and end of a span at its first place in a text, or at its last if `last`; None without any.
+
+    White space and letter forms are ignored. If the span is whole words anywhere, other places don't count.
+    """
+    # The text's normalised characters, and the place in the text that each comes from.
     characters = []
     places = []
     for place, char in enumerate(text):

@@ -28,13 +28,15 @@ class FileOffers:
         self._token = token
         self._stored = stored
 
-    def draft(self, owner: str, benchmark: Benchmark[Any], values: Values, way: str) -> DraftRecipe:
-        """Makes a file's draft for one way to judge it. Raises JobServiceError for an invalid choice."""
+    def draft(
+        self, owner: str, benchmark: Benchmark[Any], values: Values, offer_key: str
+    ) -> DraftRecipe:
+        """Makes a file's draft for the offer of this key. Raises JobServiceError for an invalid choice."""
         token = str(values[self._token])
         title = self._settings.report_title(values)
         if benchmark.way == "questions first":
             questions = self._settings.questions(values)
-            options = self._settings.options(benchmark, values, way)
+            options = self._settings.options(benchmark, values, offer_key)
             return self._service.draft_answers(owner, token, questions, options, title)
         if benchmark.way == "sealed":
             protocol = self._settings.chosen_protocol(benchmark, values)
@@ -43,7 +45,7 @@ class FileOffers:
             protocol = self._settings.chosen_protocol(benchmark, values)
             chosen = self._settings.file_choice(values)
             return self._service.draft_file(owner, token, chosen, protocol, title)
-        request = self._settings.comparison(benchmark, values, way)
+        request = self._settings.comparison(benchmark, values, offer_key)
         if token:
             return self._service.draft_comparison(owner, token, request)
         stored = {str(model): model for model in self._service.submissions.stored_models()}
@@ -62,15 +64,15 @@ class FileOffers:
         # A visitor's own judge has no price before the model has a name.
         has_name = judge is None or bool(judge.model)
         offers = []
-        ways = [*forms.WAYS.get(benchmark.way, [forms.EVERY])]
-        drafts = [self.draft(owner, benchmark, values, way) for way in ways]
+        offer_keys = [*forms.WAYS.get(benchmark.way, [forms.EVERY])]
+        drafts = [self.draft(owner, benchmark, values, offer_key) for offer_key in offer_keys]
         costs = self._service.costs(owner, drafts, judge)
-        for way, cost in zip(ways, costs, strict=True):
+        for offer_key, cost in zip(offer_keys, costs, strict=True):
             if isinstance(cost, OptionsError):
-                offers.append(forms.Offer(way, None, translated(cost)))
+                offers.append(forms.Offer(offer_key, None, translated(cost)))
                 continue
             hindrance = ""
             if judge is None and self._service.exceeds_ceiling(cost):
                 hindrance = t("score.over", dollars=f"${self._service.ceiling:,.2f}")
-            offers.append(forms.Offer(way, cost if has_name else None, hindrance))
+            offers.append(forms.Offer(offer_key, cost if has_name else None, hindrance))
         return offers

@@ -64,7 +64,8 @@ class JobPanel:
     def updates(self, owner: str, link: str, settings: ScoringSettings) -> Updates:
         """Returns the updates that show the owner's job of this link, else the one under way, and all jobs."""
         jobs = self._service.jobs.of_owner(owner)
-        job = {job.link: job for job in jobs}.get(link) or job_to_show(jobs)
+        by_link = {job.link: job for job in jobs}
+        job = by_link.get(link) or job_to_show(jobs)
         state = job.state if job else None
         is_stopped = job is not None and job.is_stopped
         updates = {
@@ -85,13 +86,17 @@ class JobPanel:
         return updates
 
     def _open_answer_updates(self, owner: str, job: Job, settings: ScoringSettings) -> Updates:
-        """Returns the button and the choice of a judge for the answers that the rules left open, with the price."""
+        """Returns the button and the choice of a judge for the answers that the rules left open, with the price.
+
+        Returns {} if none is open.
+        """
         left = self._service.count_left(job)
         if not left:
             return {}
         benchmark = benchmark_of(job)
         text = translated(benchmark.judge_label.format(left=forms.count_text(left, benchmark.unit)))
-        if not self._service.why_not_lent(owner):
+        is_judge_lent = not self._service.why_not_lent(owner)
+        if is_judge_lent:
             cost = self._service.price(owner, self._service.draft_rest(owner, job.link), None)
             text = f"{text} · {forms.price_text(cost)}"
         return {

@@ -37,7 +37,7 @@ VISIT = macros("visit_bench.html")
 
 
 class PeoplesRatings(NamedTuple):
-    """People's ratings of the same models, and their correlation with the judge's; None for too few models."""
+    """People's ratings of the same models, and how they correlate with the judge's; None if that can't be computed."""
 
     ratings: Mapping[str, float]
     agreement: Correlation | None
@@ -75,11 +75,12 @@ def board_title(board_key: JudgeBoardKey) -> str:
 
 
 def board_sentence(board: AutomaticBoard) -> str:
-    """Returns a sentence with the models of the first ranks, which a board opens with."""
+    """Returns the sentence at the top of a board: the models with the first ranks."""
     rows, groups = _first_group(board)
     if len(rows) < 2:
         return t("judges.no_ranks")
-    ranks = {row.model: row.rank for row in rows if row.rank is not None}  # none is: for the type
+    # Every row has a rank; the check is for its type.
+    ranks = {row.model: row.rank for row in rows if row.rank is not None}
     sentence = t("headline.and").join(ranks_in_words(ranks))
     if groups > 1:
         sentence = t("headline.group", groups=groups, sentence=sentence)
@@ -88,7 +89,7 @@ def board_sentence(board: AutomaticBoard) -> str:
 
 
 def board_chart(board: AutomaticBoard) -> Drawing | None:
-    """Returns a chart of the ratings with intervals; None while no model has both."""
+    """Returns a chart of the ratings that have intervals; None if no model has one."""
     rated = (row for row in _first_group(board).rows if row.bt_low is not None)
     rows = [row._replace(name=named(row.name)) for row in bradley_terry_rows(rated)]
     title = t("judges.chart")
@@ -103,7 +104,7 @@ class _FirstGroup(NamedTuple):
 
 
 def _first_group(board: AutomaticBoard) -> _FirstGroup:
-    """Returns the first group of a board, whose lines have group after group, each by rank from 1."""
+    """Returns the first group of a board, which lists one group after the other, each by rank; empty without ranks."""
     ranked = [line for line in board.lines if line.row.rank is not None]
     first_group = [line.row for line in ranked if line.group == ranked[0].group]
     groups = {line.group for line in ranked}

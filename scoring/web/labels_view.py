@@ -1,4 +1,4 @@
-"""Labels' view: the kinds of error that people found, as a report's page of people shows them."""
+"""Labels view: the kinds of error that people found in a report's answers."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,8 +19,8 @@ from scoring.people.labels import LabelResults
 from scoring.web.people_view import HTML
 from scoring.web.report_parts import sheets_html
 
-_FEWEST = 30
-"""The number of labels below which the page says that they say little."""
+_FEW_LABELS = 30
+"""With fewer labels than this, the page warns that they say little."""
 
 
 def labels_line(results: LabelResults | None) -> str:
@@ -50,7 +50,7 @@ def labels_html(results: LabelResults, is_mmt_bench: bool) -> str:
 def _sentences(results: LabelResults) -> Iterator[str]:
     shares = results.shares
     yield labels_line(results)
-    if shares.labelled < _FEWEST:
+    if shares.labelled < _FEW_LABELS:
         yield t("report.few_labels", count=shares.labelled)
     if shares.covered < shares.wrong:
         yield t("report.weighted", count=shares.covered)

@@ -33,7 +33,7 @@ CANNOT_REASONS: Mapping[MarkKind, tuple[str, ...]] = {
 _PROMPT = (DATA.parent / "prompts/mm_vet.txt").read_text("utf-8")
 """The prompt of MM-Vet's judge."""
 _EXAMPLES = _PROMPT.partition("Correctness\n")[2].strip()
-"""The rows of the seven examples that MM-Vet's judge is shown (its Table 1), below their heads."""
+"""The prompt's seven examples (Table 1 of MM-Vet's paper): its Markdown table below the column names."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,9 @@ class MarkingTask(SeatTask):
         files = self.pictures.pictures(seat_work(seat).link, answer)
         addresses = (f"{folder}/{number}" for number in range(1, len(files) + 1))
         pictures = [ShownPicture(address, address, "") for address in addresses]
-        all_pictures = max(len(answer.pictures), len(files))
-        html = HTML.shown(shown.token, answer, pictures, all_pictures, is_repeated)
+        # Pictures in the report's own file have no name in `answer.pictures`.
+        picture_count = max(len(answer.pictures), len(files))
+        html = HTML.shown(shown.token, answer, pictures, picture_count, is_repeated)
         return Piece(shown.token, html, name=shown.token, phase="open")
 
     def waits(self, seat: Seat) -> bool:

@@ -51,14 +51,14 @@ def _list_page(report: ChoiceReport, chosen: Chosen) -> ListPage:
     other_protocols: list[Protocol] = [
         protocol for protocol in PROTOCOL_WORDS if protocol != report.protocol
     ]
-    protocol = other_protocols[0]
+    other_protocol = other_protocols[0]
     if chosen.protocol in other_protocols:
-        protocol = chosen.protocol
-    other_report = reread(report, protocol) if chosen.show == DIFFERS else None
+        other_protocol = chosen.protocol
+    other_report = reread(report, other_protocol) if chosen.show == DIFFERS else None
     list_page = list_choices(
         report.rows,
         other_rows=other_report.rows if other_report else (),
-        other_protocol=protocol,
+        other_protocol=other_protocol,
         show=chosen.show or ALL,
         category=chosen.group,
         page=chosen.page,
@@ -68,17 +68,23 @@ def _list_page(report: ChoiceReport, chosen: Chosen) -> ListPage:
         return list_page
     links = [
         _ProtocolLink(
-            address=chosen.address(protocol=other),
-            words=translated(PROTOCOL_WORDS[other]),
-            is_chosen=other == protocol,
+            address=chosen.address(protocol=protocol),
+            words=translated(PROTOCOL_WORDS[protocol]),
+            is_chosen=protocol == other_protocol,
         )
-        for other in other_protocols
+        for protocol in other_protocols
     ]
     changes = what_if_html(report, other_report, differences(report.rows, other_report.rows))
     return list_page._replace(html=CHOICE.read_by(links, changes, list_page.html))
 
 
-CHOICES = AnswerList("report.every_answer", SHOWS, _list_page, "report.ability", _categories)
+CHOICES = AnswerList(
+    title="report.every_answer",
+    shows=SHOWS,
+    list_page=_list_page,
+    group="report.ability",
+    groups=_categories,
+)
 
 
 def what_if_html(

@@ -82,7 +82,7 @@ class OwnBenchmarkForm:
 
     @property
     def inputs(self) -> list[Any]:
-        return [*self._chosen, *self._typed]
+        return [*self._choice_fields, *self._typed_fields]
 
     @property
     def parts(self) -> list[Any]:
@@ -90,17 +90,20 @@ class OwnBenchmarkForm:
         return [self.fields, self.grades, self.check, *self.inputs]
 
     @property
-    def _chosen(self) -> list[Any]:
+    def _choice_fields(self) -> list[Any]:
         return [self.rule, self.id, self.question, self.truth, self.answer, self.groups]
 
     @property
-    def _typed(self) -> list[Any]:
+    def _typed_fields(self) -> list[Any]:
         return [self.name, self.low, self.high, self.prompt]
 
     @property
     def changes(self) -> list[Any]:
         """The events that change the check."""
-        return [*(field.input for field in self._chosen), *(field.blur for field in self._typed)]
+        return [
+            *(field.input for field in self._choice_fields),
+            *(field.blur for field in self._typed_fields),
+        ]
 
     def spec(self, values: Any) -> Spec | None:
         """Returns the spec in the fields; None while they are hidden. Raises SpecError and JobServiceError."""
@@ -133,7 +136,7 @@ class OwnBenchmarkForm:
         choices = {
             self.id: [(t("score.own.counted"), COUNTED), *columns],
             **dict.fromkeys((self.question, self.truth, self.answer), [no_column, *columns]),
-            self.groups: _groups(look, look.fields.answer) if look else [],
+            self.groups: _group_columns(look, look.fields.answer) if look else [],
         }
         field_updates = {}
         for field, value in self.field_values(look).items():
@@ -142,7 +145,8 @@ class OwnBenchmarkForm:
             else:
                 field_updates[field] = gr.update(value=value)
         shown_for_judge = gr.update(visible=look is not None and look.fields.rule == JUDGE)
-        field_updates[self.prompt] = shown_for_judge | {"value": look.fields.prompt if look else ""}
+        prompt = look.fields.prompt if look else ""
+        field_updates[self.prompt] = shown_for_judge | {"value": prompt}
         return {
             **field_updates,
             self.grades: shown_for_judge,
@@ -159,13 +163,15 @@ class OwnBenchmarkForm:
         if values[self.rule] is None or look is None:
             return {}
         fields = self._fields(values)
-        groups = gr.update(value=[*fields.groups], choices=_groups(look, fields.answer))
+        groups = gr.update(value=[*fields.groups], choices=_group_columns(look, fields.answer))
         shown_for_judge = gr.update(visible=fields.rule == JUDGE)
-        our_prompt = {} if fields.judge_prompt == fields.prompt else {"value": fields.judge_prompt}
+        # A prompt of ours is exchanged when the column of right answers changes; the user's own stays.
+        is_prompt_kept = fields.judge_prompt == fields.prompt
+        prompt_value = {} if is_prompt_kept else {"value": fields.judge_prompt}
         return {
             self.groups: groups,
             self.grades: shown_for_judge,
-            self.prompt: shown_for_judge | our_prompt,
+            self.prompt: shown_for_judge | prompt_value,
         }
 
     def problem_updates(self, error: Exception) -> Updates:
@@ -181,7 +187,7 @@ class OwnBenchmarkForm:
     ) -> Updates:
         """Returns the update that shows the check of a file; `is_named`: whether a judge is named.
 
-        Problems name the fields on the page, or with a benchmark.yaml the places in it.
+        Problems name the page's fields. If the file has its own benchmark.yaml, they name the places in that instead.
         """
         problems = own_check.problems
         if values[self.rule] is not None:
@@ -211,7 +217,7 @@ class OwnBenchmarkForm:
         )
 
 
-def _groups(look: OwnLook, answer: str) -> list[str]:
+def _group_columns(look: OwnLook, answer: str) -> list[str]:
     """The columns by which questions can be grouped."""
     return [column for column in look.columns if column != answer]
 
@@ -245,7 +251,10 @@ def _number(value: object) -> float | None:
 
 
 def _price_text(spec: Spec, own_check: OwnCheck, is_named: bool) -> str:
-    """Returns a sentence on a judge's cost, or on the answers that it may read once the rules have read theirs."""
+    """Returns a sentence on the answers that are left to a judge; "" if none is.
+
+    If rules read first, it is the number of those answers, which a judge can read later. Otherwise it is the price.
+    """
     check = own_check.check
     if check is None or not check.left:
         return ""

@@ -24,9 +24,9 @@ from arena.web.layout import PageLayout
 from scoring.jobs.owners import CodeError, ReportOwners
 
 HTML: Any = macros("owners.html")
-CODE = "/you/code"
+SHOW_CODE = "/you/code"
 """The address of the form that shows a code."""
-REPORTS = "/you/reports"
+ENTER_CODE = "/you/reports"
 """The address of the form that takes a code."""
 
 
@@ -34,7 +34,7 @@ REPORTS = "/you/reports"
 class OwnersPage:
     """The part of `/you`, the page of a visitor's data, that moves reports to another browser, and its two forms.
 
-    The code is in a form and in an answer that nobody keeps, never in an address.
+    The code is only in a form and on a page that nobody caches, never in an address.
     """
 
     owners: ReportOwners
@@ -88,8 +88,8 @@ class OwnersPage:
 
 def routes(page: OwnersPage) -> APIRouter:
     router = APIRouter()
-    router.add_api_route(CODE, page.show_code, methods=["POST"])
-    router.add_api_route(REPORTS, page.enter_code, methods=["POST"])
-    for path in (CODE, REPORTS):
+    router.add_api_route(SHOW_CODE, page.show_code, methods=["POST"])
+    router.add_api_route(ENTER_CODE, page.enter_code, methods=["POST"])
+    for path in (SHOW_CODE, ENTER_CODE):
         router.add_api_route(path, page.return_to_forms, methods=["GET", "HEAD"])
     return router

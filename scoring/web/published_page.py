@@ -28,7 +28,7 @@ from scoring.jobs.store import Job, Jobs
 from scoring.registry import benchmark_named
 from scoring.report import AnyReport
 from scoring.web.article import nearest_drawing, preview_drawing, shared_drawing
-from scoring.web.badges import PUBLISHED, WARNING, WITHDRAWN, Badge, badge_svg
+from scoring.web.badges import PUBLISHED, WARNING_TONE, WITHDRAWN, Badge, badge_svg
 from scoring.web.report_parts import PageLink, page_number
 from scoring.web.share_texts import TITLE_LETTERS, ShareRecord, share_record
 
@@ -135,7 +135,7 @@ class PublishedPages:
             return Response(badge_svg(WITHDRAWN), 404, FRESH, SVG)
         badge = Badge(record.edition, record.value, record.title)
         if record.kind:
-            badge = badge._replace(tone=WARNING)
+            badge = badge._replace(tone=WARNING_TONE)
         return _answer(request, badge_svg(badge), SVG, FRESH)
 
     def embed(self, slug: str, request: Request) -> Response:

@@ -50,7 +50,7 @@ from scoring.visit_bench.matches import Instance, Match, MatchReport
 from scoring.visit_bench.matches import Verdict as InOneOrder
 from scoring.visit_bench.store import SubmissionStore, judging_labels
 from scoring.web.agreement_view import (
-    AGREEMENT,
+    HTML,
     measures_html,
     people_html,
     reproduction_plot,
@@ -217,8 +217,8 @@ def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
     token = arrived(("i0", "m1", "=mine", 2), ("i0", "m2", "=mine", 1), ("x", "m1", "<b>", 1))
     found, own = service.compare_file("one", "ada", token)
     assert [(one.measure, one.overall.n) for one in own] == [("=mine", 1), ("<b>", 0)]
-    assert "=mine</b> (1 of 2 pairs), <b>&lt;b&gt;</b> (0 of 2 pairs)" in AGREEMENT.own(own)
-    assert "must be named as in the file" in AGREEMENT.own(own[1:]) and AGREEMENT.own(()) == ""
+    assert "=mine</b> (1 of 2 pairs), <b>&lt;b&gt;</b> (0 of 2 pairs)" in HTML.own(own)
+    assert "must be named as in the file" in HTML.own(own[1:]) and HTML.own(()) == ""
     assert "\n'=mine," in as_csv(measure_sheet(found))
     assert service.agreement("one") == people_agreement(polls.poll_now)
     for owner, other in (("bob", token), ("ada", "forged")):
@@ -345,10 +345,10 @@ def page_of(poll: Poll, verdicts: Sequence[Verdict] = ()) -> str:
 def page_of_found(found: PeopleAgreement) -> str:
     return "".join(
         (
-            AGREEMENT.tells(found, LEAST_CONTESTS),
+            HTML.tells(found, LEAST_CONTESTS),
             people_html(found.people),
             measures_html(found),
-            AGREEMENT.notes(found, ROUNDS, LEAST_CONTESTS),
+            HTML.notes(found, ROUNDS, LEAST_CONTESTS),
         )
     )
 
@@ -395,13 +395,13 @@ def test_the_page_has_the_hand_computed_figures():
 )
 def test_empty_and_tiny_data_give_clear_text(poll, told):
     found = people_agreement(poll)
-    assert told in AGREEMENT.tells(found, LEAST_CONTESTS)
+    assert told in HTML.tells(found, LEAST_CONTESTS)
     assert people_html(found.people) == measures_html(found) == ""
 
 
 def test_a_pair_without_majority_is_told_and_reproduces_nothing():
     found = people_agreement(poll_of((1, 1)))
-    assert "1 pair has no majority." in AGREEMENT.tells(found, LEAST_CONTESTS)
+    assert "1 pair has no majority." in HTML.tells(found, LEAST_CONTESTS)
     assert "1/2 chose the same" in people_html(found.people)
     assert measures_html(found) == ""
 
@@ -410,13 +410,13 @@ def test_the_best_measure_is_named_only_where_its_interval_is_above():
     poll = poll_of(*[(5, 0)] * 200)
     verdicts = [Verdict(f"i{place}", "m1", "m2", "a", "judge") for place in range(200)]
     found = people_agreement(replace(poll, verdicts=tuple(verdicts)), metrics=("random",))
-    text = AGREEMENT.tells(found, LEAST_CONTESTS)
+    text = HTML.tells(found, LEAST_CONTESTS)
     assert (
         "<b>judge</b> reproduces the most majorities (100.0%), and its interval is above all others."
         in text
     )
     found = people_agreement(replace(poll, verdicts=tuple(verdicts)), metrics=("random", "length"))
-    text = unescape(AGREEMENT.tells(found, LEAST_CONTESTS))
+    text = unescape(HTML.tells(found, LEAST_CONTESTS))
     assert "its interval overlaps another's" in text
 
 
