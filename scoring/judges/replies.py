@@ -180,7 +180,7 @@ _CLOSE = r"[*_`\"'”’)\]}$|]"
 _NUMBER = (
     r"[+-]?(?:[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+|\.[0-9]{1,20}+)(?!_{0,4}[^\W_分]|[.,·'’][0-9])"
 )
-"""A whole number, as neither "3rd" nor "1.2.3" begins with; 分, Chinese for points, may follow it."""
+"""A complete number: "3rd" and "1.2.3" do not begin with one. Chinese for points, 分, may follow it."""
 _VAGUE = rf"(?P<vague>[<>≤≥~≈]=?{_OPEN_IN_LINE}{{0,4}})?"
 """A sign that makes a number inexact."""
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")

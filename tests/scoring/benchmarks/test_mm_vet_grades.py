@@ -24,7 +24,7 @@ def graded(*scores: float | None, content: str | None = None) -> dict:
     return {"model": ["judge-1"] * len(scores), "content": contents, "score": list(scores)}
 
 
-def put(folder, entries: dict, name: str = "m_judge-1-grade-2runs.json"):
+def put(folder, entries: dict | list, name: str = "m_judge-1-grade-2runs.json"):
     path = folder / name
     path.write_text(json.dumps(entries))
     return path
