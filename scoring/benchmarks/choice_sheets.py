@@ -11,7 +11,7 @@ from scoring.multiple_choice.types import PROTOCOL_WORDS, Protocol
 from scoring.report import ScoreLine
 
 SMALLEST_CHANGE = 0.05
-"""A what-if lists the means that change by more, in percentage points."""
+"""A what-if lists the means that change by more, in percentage points, and those that only one protocol scores."""
 
 
 class LinePair(NamedTuple):
@@ -26,7 +26,7 @@ class ChangeSheets(NamedTuple):
 
     overall: Sheet
     changed: Sheet
-    """The other means that change."""
+    """The means other than Overall, of which only those that change are listed."""
 
 
 def steps_sheet(steps: StepCounts) -> Sheet:

@@ -56,8 +56,9 @@ _JUDGED_NAME = re.compile(
 )
 """VLMEvalKit's <model>_MMVet_<judge>; a name with `_final` has no judge."""
 _SUCCESS = "succeed"
+"""In VLMEvalKit's log of a scored answer, in lower case; earlier tries in the same log may have failed."""
 _FAILURE = re.compile(r"fail|invalid|error")
-"""_SUCCESS, _FAILURE: VLMEvalKit's log of a scored answer ends in "Succeed"; other logs have only failed tries."""
+"""A failed try in such a log, in lower case."""
 _LISTS = ("model", "content", "score")
 
 
@@ -112,21 +113,22 @@ class GradeFile:
 def holds_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> bool:
     """Whether a file has grades: the authors', by two of their three lists in an entry, or a toolkit's, by its columns.
 
-    Other problems are reported when the file is read.
+    Two lists suffice, so that `read_grades` can say that the third is missing. Raises RowsError for a file that can't
+    be read.
     """
     if toolkit_of(path, limits, name):
         return True
     if path.suffix.lower() != ".json":
         return False
     for record in read_records(path, limits, name=name, allow_object=True):
-        lists = [name for name in _LISTS if isinstance(record.values.get(name), list)]
+        lists = [column for column in _LISTS if isinstance(record.values.get(column), list)]
         if len(lists) > 1:
             return True
     return False
 
 
 def toolkit_of(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> Toolkit | None:
-    """The toolkit that wrote its judge's grades beside the answers; None for another file."""
+    """The toolkit that wrote its judge's grades beside the answers; None for another file. Raises RowsError."""
     return toolkit_of_grades(read_records(path, limits, IMAGE_COLUMNS, name, allow_object=True))
 
 
@@ -193,7 +195,7 @@ def _is_empty(cell: JSON) -> bool:
 def _score_in_cell(cell: JSON, column: str) -> float:
     """Returns a score from 0 to 1. Raises RowsError with the column."""
     score = math.nan
-    if not isinstance(cell, bool):
+    if not isinstance(cell, bool) and "_" not in str(cell):  # float() would read 0_1 as 1
         with contextlib.suppress(ValueError):
             score = float(str(cell))
     if not 0 <= score <= 1:
@@ -281,7 +283,10 @@ def graded_report(
 
 def _grades(record: Record) -> tuple[Grade, ...]:
     """The grades of a question, one a run. Raises RowsError."""
-    id = str(record.values.get(KEY, ""))
+    if KEY not in record.values:
+        problem = "It isn't an entry under a question's id. Use the file exactly as the authors' script wrote it."
+        raise RowsError(problem)
+    id = str(record.values[KEY])
     try:
         entry = {name: record.values[name] for name in record.values if name != KEY}
         lists = _ENTRY.validate_python(entry, strict=True)

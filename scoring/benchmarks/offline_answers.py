@@ -1,6 +1,7 @@
 """Benchmark answers: runs a model over a benchmark's question file and writes its prediction file.
 
-A file of any size streams through: only the questions stay in memory, and the images of those being asked.
+A file streams through: only the questions stay in memory, the images of those being asked, and the images that several
+rows share.
 """
 
 import base64
@@ -42,7 +43,8 @@ _LONGEST_REFERENCE = 64
 
 Public tools write circular passes so; an image itself is always longer.
 """
-_QUOTED_IMAGE = re.compile(r"""['"]([A-Za-z0-9+/=\s]+)['"]""")
+_QUOTED = re.compile(r"""['"]([^'"]*)['"]""")
+"""A text in a cell that lists images."""
 
 
 class AnsweringError(ValueError):
@@ -72,7 +74,7 @@ def offline_mm_vet(folder: Path | None, prefix: str = "") -> OfflineBenchmark:
     Raises what `load_mm_vet` raises, and AnsweringError.
     """
     questions = load_mm_vet(folder)
-    assert folder
+    assert folder  # `load_mm_vet` has raised without one
     images = (folder if folder.is_dir() else folder.parent) / "images"
     if not images.is_dir():
         raise AnsweringError(
@@ -165,8 +167,10 @@ class ChoiceSheet:
         index_by_row = {row: str(passes[0].index) for row, passes in self.rows.items()}
         shared = shared_cells(self.file, self.references, index_by_row)
         for record in read_records(self.file, WITH_IMAGES):
-            reference = self.references.get(record.row, "")
-            cell = shared.get(reference) or image_cell(record)
+            cell = image_cell(record)
+            if record.row in self.references:
+                # A reference to no row stays as the cell, which then can't be read as an image.
+                cell = shared.get(self.references[record.row]) or cell
             for question in self.rows.get(record.row, ()):
                 yield question, cell
 
@@ -184,12 +188,19 @@ class ChoiceSheet:
 def shared_cells(
     file: Path, references: Mapping[int, str], ids: Mapping[int, str]
 ) -> dict[str, str]:
-    """Image cells that other rows refer to, by the id of their row; `references` and `ids` are by row."""
+    """The image cells that other rows refer to, by the id of the row that has the image. Raises RowsError.
+
+    `references` has the id that a row refers to, and `ids` a row's own, both by row number.
+    """
     wanted = set(references.values())
     if not wanted:
         return {}
-    records = read_records(file, WITH_IMAGES, allow_object=True)
-    return {ids[row.row]: image_cell(row) for row in records if ids.get(row.row) in wanted}
+    cells = {}
+    for record in read_records(file, WITH_IMAGES, allow_object=True):
+        id = ids.get(record.row)
+        if id is not None and id in wanted:
+            cells[id] = image_cell(record)
+    return cells
 
 
 def without_images(records: Iterable[Record], references: dict[int, str]) -> Iterator[Record]:
@@ -244,8 +255,8 @@ def cell_turns(cell: str, text: str) -> tuple[Turn, ...]:
 
 def cell_images(cell: str) -> list[bytes]:
     """The images of a base64 cell: one, or several as a list of texts. Raises TaskError."""
-    texts = _QUOTED_IMAGE.findall(cell) if cell.lstrip().startswith("[") else [cell]
-    if not texts or not texts[0]:
+    texts = _QUOTED.findall(cell) if cell.lstrip().startswith("[") else [cell]
+    if not texts or "" in texts:
         raise TaskError("Its image cell is empty. Use the question file with images.")
     try:
         return [base64.b64decode("".join(text.split()), validate=True) for text in texts]
@@ -279,10 +290,10 @@ def _mm_vet_file(questions: QuestionSet, prefix: str, answers: Answers, model: s
 def answers_tsv(
     questions: Sequence[ChoiceQuestion], answers: Answers, more: Mapping[str, Answers] | None = None
 ) -> bytes:
-    """A TSV with the columns of the official files, except images, `more` columns, and the prediction.
+    """A TSV with a row for each answered question: the official files' columns without images, `more`, the prediction.
 
-    `more` are cells by column and question key. If questions share pictures, the column `image_id` says which, so that
-    intervals are computed for that number of pictures.
+    `more` are cells of further columns, by column and question key. If questions share pictures, the column `image_id`
+    says which, so that intervals are computed for that number of pictures.
     """
     used_letters = {letter for question in questions for letter in question.options}
     option_columns = sorted(used_letters, key=LETTERS.index)

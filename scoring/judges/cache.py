@@ -63,8 +63,9 @@ def reply_key(
 ) -> str:
     """The sha256 of the request, the endpoint and the endpoint's owner (None: the operator), without any secret.
 
-    A call for one sample has its own key in each run and at each `ordinal`, its position in the grading. A call for
-    several samples has the same key in all runs.
+    `ordinal` is the call's position among those of its task. A call for one sample has its own key in each run and at
+    each ordinal, so that a later run asks anew. A call for several samples brings the replies of all runs at once, so
+    its key depends on neither.
     """
     call = [run, ordinal] if ask.samples == 1 else None
     digested = {

@@ -67,7 +67,8 @@ def read_score(reply: str, scale: Scale, finish: str = "stop") -> float | None:
 def read_letter(reply: str, options: Mapping[str, str], finish: str = "stop") -> str | None:
     """The letter in a reply: an option's, or `NO_OPTION` for X or Z; None if it gives none, or several."""
     text = _plain_answer(reply, finish)
-    return _common_value(text, list(_letter_claims(text, options)), finish)
+    plain_options = {letter: _plain_characters(option) for letter, option in options.items()}
+    return _common_value(text, list(_letter_claims(text, plain_options)), finish)
 
 
 def quote_reply(reply: str, finish: str = "stop") -> str:
@@ -124,8 +125,16 @@ def _plain_answer(reply: str, finish: str) -> str:
     """The reply's text after its reasoning, in plain characters; "" for a filtered reply."""
     if ending(finish) == "filtered":
         return ""
-    text = answer_of(reply).text.translate(_WIDE)
-    return _FENCE.sub("", _LATEX.sub(r"\1", text)).strip()
+    text = _plain_characters(answer_of(reply).text)
+    return _FENCE.sub("", text).strip()
+
+
+def _plain_characters(text: str) -> str:
+    """The text with ASCII characters for wide ones, and without LaTeX's commands for fonts.
+
+    Options are compared with the reply in this form.
+    """
+    return _LATEX.sub(r"\1", text.translate(_WIDE))
 
 
 def _common_value(text: str, claims: list[_Claim[T]], finish: str) -> T | None:
@@ -155,7 +164,7 @@ def _is_whole(text: str, claim: _Claim[Any]) -> bool:
 
 
 def _is_denied_or_supposed(text: str, start: int) -> bool:
-    """Whether the sentence before a claim makes it hypothetical, or denies it."""
+    """Whether a claim is hypothetical, denied or rejected by the words before it in its own sentence."""
     sentence = _SENTENCE_BREAK.split(text[max(0, start - _BEFORE) : start])[-1]
     argument = _CONCLUDES.split(sentence)[-1]
     clause = _CLAUSE_BREAK.split(argument)[-1]
@@ -165,12 +174,13 @@ def _is_denied_or_supposed(text: str, start: int) -> bool:
 # Quotes, brackets and emphasis around a number or letter. `_OPEN_IN_LINE` has no line break.
 _OPEN = r"[\s*_`\"'“‘(\[{$>|#]"
 _AHEAD = r"(?:[\s*_`\"'“‘(\[{$|]|#(?=[#\s]))"
-"""The same before a number, without `>` and `#`, which would change its meaning."""
+"""The same before a number, without `>`, and with `#` only as the mark of a heading: "#1" is a place, not a score."""
 _OPEN_IN_LINE = r"[ \t*_`\"'“‘(\[{$]"
 _CLOSE = r"[*_`\"'”’)\]}$|]"
 _NUMBER = (
     r"[+-]?(?:[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+|\.[0-9]{1,20}+)(?!_{0,4}[^\W_分]|[.,·'’][0-9])"
 )
+"""A complete number: "3rd" and "1.2.3" do not begin with one. Chinese for points, 分, may follow it."""
 _VAGUE = rf"(?P<vague>[<>≤≥~≈]=?{_OPEN_IN_LINE}{{0,4}})?"
 """A sign that makes a number inexact."""
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
@@ -255,7 +265,10 @@ _OUTPUT_SCORE = re.compile(
 _NAMED_SCORE = re.compile(
     rf"(?:{_SCORE_WORD})[ \t]{_AHEAD}{{0,6}}{_VAGUE}(?P<number>{_NUMBER})", re.IGNORECASE
 )
-"""A grade at the end of a line: the reply's own, or one that the answer asks for."""
+"""A score right after its word, "a score 0.5", which counts at the end of a line.
+
+It may also be one that a graded answer asks for. Then it differs from the reply's own, and the reply is unreadable.
+"""
 _FITTING_SCORE = re.compile(
     rf"\bscore[ \t]of{_AHEAD}{{1,6}}{_VAGUE}(?P<number>{_NUMBER}){_CLOSE}{{0,6}}[ \t](?:is|seems)[ \t]"
     r"(?:[a-z]{1,12}ly[ \t])?(?:appropriate|fair|fitting|justified|reasonable|suitable|warranted)"
@@ -316,24 +329,26 @@ def _score_claims_of_lines(text: str, scale: Scale) -> Iterator[_Claim[float]]:
 
     Lines that start alike are a list, or describe the scale.
     """
-    signs = Counter[str]()
-    """How often each text, such as ":", comes between a number at the start of a line and its explanation."""
+    # How often each sign, such as ":", comes between a number at the start of a line and its explanation. The reply's
+    # first line is counted too.
+    sign_counts = Counter[str]()
     for match in _LINE_SCORE.finditer(text):
         claim = _score_claim(text, match, scale)
         if _LINE_END.match(text, claim.end):
-            is_item = text.startswith(")", match.end()) and "(" not in match[0]
-            yield claim._replace(value=None) if is_item else claim
+            is_list_mark = text.startswith(")", match.end()) and "(" not in match[0]  # "1)"
+            yield claim._replace(value=None) if is_list_mark else claim
         elif explanation := _EXPLANATION.match(text, claim.end):
-            signs[explanation[0].strip()] += 1
+            sign_counts[explanation[0].strip()] += 1
     first = _LINE_SCORE.match(text)
     if first is None:
         return
     claim = _score_claim(text, first, scale)
-    is_item = first["number"] == "1" and text.startswith((". ", ") "), claim.end)
+    is_list_item = first["number"] == "1" and text.startswith((". ", ") "), claim.end)
     explanation = _EXPLANATION.match(text, claim.end)
-    is_only = explanation and not is_item and signs[explanation[0].strip()] == 1
+    no_line_starts_alike = explanation and sign_counts[explanation[0].strip()] == 1
+    is_explained_score = no_line_starts_alike and not is_list_item
     # A number that is retracted is an unreadable claim, so that no other claim counts.
-    if is_only or _RETRACTS.match(text, claim.end):
+    if is_explained_score or _RETRACTS.match(text, claim.end):
         yield claim
 
 
@@ -516,7 +531,7 @@ def _letter_claim(text: str, match: re.Match[str], options: Mapping[str, str]) -
     behind = _option_with_text(text, match, options)
     rivals = {*options, *_NONE_LETTERS}
     if behind == letter:
-        rivals = {*options}
+        rivals = {*options}  # an X or Z here is the beginning of the option's text: "B Z axis"
     other = _TWO_LETTERS.match(text, end) or _TWO_ALONE.match(text, end)
     is_unclear = (
         (other is not None and other["other"] in rivals - {letter})
@@ -544,10 +559,10 @@ def _has_next_option(text: str, match: re.Match[str], options: Mapping[str, str]
     text_between = _plain_option(_JOINS.sub("", before_label))
     without_word = _plain_option(_JOINS.sub("", _WORD_OF_NEXT.sub("", before_label)))
     # Between the letters is nothing, a number such as a share ("A 50%, B 50%"), or the first letter's option.
-    has_number = bool(without_word) and not any(sign.isalpha() for sign in without_word)
+    is_number = bool(without_word) and not any(sign.isalpha() for sign in without_word)
     option = _plain_option(options.get(match["letter"], ""))
-    has_option = bool(option) and option in (text_between, without_word)
-    return not text_between or has_number or has_option
+    is_option = bool(option) and option in (text_between, without_word)
+    return not text_between or is_number or is_option
 
 
 def _option_with_text(text: str, match: re.Match[str], options: Mapping[str, str]) -> str:

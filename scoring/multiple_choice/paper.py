@@ -37,8 +37,8 @@ _TOKEN_MARKS = str.maketrans(dict.fromkeys(".()[],:;!*#{}", " "))
 def mmbench_decision(prediction: str, options: Mapping[str, str]) -> Decision:
     """The only letter that is a word of the answer (MMBench, step 1); None leaves it to step 2.
 
-    "A" counts only alone. A letter that is denied, inside another option's content, or in an answer that addresses the
-    reader is not extracted.
+    "A" and "I" count only alone. A letter that is denied, inside another option's content, or in an answer that
+    addresses the reader is not extracted.
     """
     words = prediction.split()
     letters = {word.strip(_WORD_MARKS) for word in words} & options.keys()
@@ -66,28 +66,27 @@ def _is_excluded(answer: AnswerText, letter: str) -> bool:
 
 
 def _is_in_other_options(answer: AnswerText, letter: str) -> bool:
-    """Whether the letter occurs only inside the texts of other options, as in "vitamin C".
-
-    A letter that `AnswerText` has rewritten with its sign is no longer a word.
-    It isn't excluded if its option is affirmed.
-    """
+    """Whether the letter occurs only inside the texts of other options, as in "vitamin C"."""
     places = [
         word.start() + word[0].find(letter)
         for word in _WORD.finditer(answer.text)
         if word[0].strip(_WORD_MARKS) == letter
     ]
+    if not places:
+        # `AnswerText` has rewritten "B positive" as B+, since an option is a letter with a sign. B is no word any more,
+        # and counts if its own option is affirmed.
+        return letter not in answer.named_options.affirmed
     # A mention of one character is the letter itself.
     others = [
         mention
         for mention in answer.mentions
         if mention.letter != letter and mention.end - mention.start > 1
     ]
-    if not places:  # "B positive" was rewritten as B+, since an option is a letter with a sign.
-        return letter not in answer.named_options.affirmed
     for place in places:
-        # Mentions are never nested: the last one that starts here or before is also the last to end.
-        before = bisect_right(others, place, key=lambda mention: mention.start)
-        if not before or place >= others[before - 1].end:
+        # Mentions are never nested: of those that start here or before, the last is also the last to end.
+        started = bisect_right(others, place, key=lambda mention: mention.start)
+        is_inside = started > 0 and place < others[started - 1].end
+        if not is_inside:
             return False
     return True
 

@@ -41,16 +41,16 @@ class FileOffers:
         if benchmark.way == "sealed":
             protocol = self._settings.chosen_protocol(benchmark, values)
             return self._service.draft_sealed(owner, token, protocol, title)
-        if benchmark.way != "compare":
-            protocol = self._settings.chosen_protocol(benchmark, values)
-            chosen = self._settings.file_choice(values)
-            return self._service.draft_file(owner, token, chosen, protocol, title)
-        request = self._settings.comparison(benchmark, values, offer_key)
-        if token:
-            return self._service.draft_comparison(owner, token, request)
-        stored = {str(model): model for model in self._service.submissions.stored_models()}
-        name = forms.check_choice(stored, values[self._stored])
-        return self._service.draft_stored_comparison(stored[name], request)
+        if benchmark.way == "compare":
+            request = self._settings.comparison(benchmark, values, offer_key)
+            if token:
+                return self._service.draft_comparison(owner, token, request)
+            stored = {str(model): model for model in self._service.submissions.stored_models()}
+            name = forms.check_choice(stored, values[self._stored])
+            return self._service.draft_stored_comparison(stored[name], request)
+        protocol = self._settings.chosen_protocol(benchmark, values)
+        chosen = self._settings.file_choice(values)
+        return self._service.draft_file(owner, token, chosen, protocol, title)
 
     def is_graded(self, owner: str, benchmark: Benchmark[Any], values: Values) -> bool:
         """Whether the file has grades of its answers, so that no judge is needed."""
@@ -59,10 +59,13 @@ class FileOffers:
         return self._service.has_grades(owner, str(values[self._token]))
 
     def offers(self, owner: str, benchmark: Benchmark[Any], values: Values) -> list[forms.Offer]:
-        """Returns the ways to judge a file, the cheapest first. Raises the problems that keep it from being judged."""
+        """Returns the ways to judge a file, the cheapest first.
+
+        Raises one of `ERRORS` in `scoring_problems` if no way can judge it.
+        """
         judge = self._settings.own_judge(owner, values)
         # A visitor's own judge has no price before the model has a name.
-        has_name = judge is None or bool(judge.model)
+        has_price = judge is None or bool(judge.model)
         offers = []
         offer_keys = [*forms.WAYS.get(benchmark.way, [forms.EVERY])]
         drafts = [self.draft(owner, benchmark, values, offer_key) for offer_key in offer_keys]
@@ -74,5 +77,5 @@ class FileOffers:
             hindrance = ""
             if judge is None and self._service.exceeds_ceiling(cost):
                 hindrance = t("score.over", dollars=f"${self._service.ceiling:,.2f}")
-            offers.append(forms.Offer(offer_key, cost if has_name else None, hindrance))
+            offers.append(forms.Offer(offer_key, cost if has_price else None, hindrance))
         return offers

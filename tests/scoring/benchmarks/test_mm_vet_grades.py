@@ -8,7 +8,7 @@ from arena.io.tables import RowsError
 from scoring.benchmarks.article import ALL, paired_lines
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_files import authors_files
-from scoring.benchmarks.mm_vet_grades import graded_report, holds_grades, read_grades
+from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades, read_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample
 from scoring.benchmarks.mm_vet_tables import score_tables, ungraded_note
 from scoring.benchmarks.predictions import UploadError, read_predictions
@@ -24,7 +24,7 @@ def graded(*scores: float | None, content: str | None = None) -> dict:
     return {"model": ["judge-1"] * len(scores), "content": contents, "score": list(scores)}
 
 
-def put(folder, entries: dict, name: str = "m_judge-1-grade-2runs.json"):
+def put(folder, entries: dict | list, name: str = "m_judge-1-grade-2runs.json"):
     path = folder / name
     path.write_text(json.dumps(entries))
     return path
@@ -125,6 +125,20 @@ def test_a_wrong_grade_is_named_with_its_row_and_question(tmp_path, id, entry, t
         "m_judge-1-grade-2runs.json",
         id,
     ) and caught.value.row
+
+
+def test_entries_that_are_no_members_of_an_object_are_refused_for_want_of_an_id(tmp_path):
+    entries = [{"id": id, **entry} for id, entry in WHOLE.items()]
+    for content in (entries, {"data": entries}):
+        with pytest.raises(RowsError, match="isn't an entry under a question's id"):
+            read_grades(put(tmp_path, content))
+
+
+def test_a_score_that_python_alone_reads_is_no_score(tmp_path):
+    path = tmp_path / "m_MMVet_gpt-4.tsv"
+    path.write_text(f"index\tprediction\tscore\tlog\n{IDS[0]}\tx\t0_1\tSucceed\n")
+    with pytest.raises(RowsError, match="The score is '0_1', but must be from 0.0 to 1.0"):
+        grades_for(path, SAMPLE)
 
 
 def test_grades_of_other_questions_or_too_few_are_named(tmp_path):

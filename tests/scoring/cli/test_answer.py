@@ -25,7 +25,14 @@ from sqlalchemy import select
 import arena.__main__
 import scoring.__main__
 from arena.database import Database
-from arena.inference.offline import AnswerFile, AnswerFileError, RunResult, Task, ask_all
+from arena.inference.offline import (
+    AnswerFile,
+    AnswerFileError,
+    RunResult,
+    Task,
+    TaskError,
+    ask_all,
+)
 from arena.inference.openai_model import ApiVLM
 from arena.io.fetch import FetchError
 from arena.io.tables import Record, RowsError, read_records
@@ -34,7 +41,7 @@ from arena.items.ingest import Ingest
 from arena.items.store import ANSWER, ItemBank
 from arena.types import ModelCard, Turn, Usage, pass_over
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
-from scoring.benchmarks.offline_answers import offline_choices, without_images
+from scoring.benchmarks.offline_answers import cell_images, offline_choices, without_images
 from scoring.benchmarks.predictions import read_predictions
 from scoring.judges.spec import prompt_text
 from scoring.multiple_choice.circular_eval import rotation_problems, rotations
@@ -515,6 +522,20 @@ def test_mmt_bench_sends_all_images_of_a_list_and_no_passes(place):
             == 0
         )
         assert [images(body) for body in server.counts.bodies] == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ("data:image/png;base64,aGVsbG8=", "isn't base64"),
+        ("a-b_", "isn't base64"),
+        ("", "is empty"),
+    ],
+)
+def test_an_image_of_a_list_that_cannot_be_read_is_not_left_out(second, words):
+    assert cell_images(str(["aGVsbG8=", "aGVs bG8="])) == [b"hello", b"hello"]
+    with pytest.raises(TaskError, match=words):
+        cell_images(str(["aGVsbG8=", second]))
 
 
 @pytest.mark.parametrize(

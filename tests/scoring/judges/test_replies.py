@@ -506,10 +506,18 @@ def test_what_gives_no_letter_or_two_is_unreadable(reply):
     assert read_letter(reply, ANIMALS) is None
 
 
+@pytest.mark.parametrize("option", ["红（浅）", "ＣＤ", "5 \\text{cm}", "x−1"])
+def test_an_option_in_wide_signs_or_latex_is_compared_in_the_form_of_the_reply(option):
+    options = {"A": "dog", "B": option}
+    assert read_letter(f"A. {option}", options) is None, "the text is another option's"
+    assert read_letter(f"It fits.\nB. {option}", options) == "B"
+
+
 def test_x_and_z_mean_no_option_unless_they_are_one():
     assert [read_letter(reply, ANIMALS) for reply in ("X", "Z", "Answer: X")] == [NO_OPTION] * 3
     letters = {letter: letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWX"}
     assert read_letter("Answer: X", letters) == "X"
+    assert read_letter("B Z axis", {"A": "X axis", "B": "Z axis"}) == "B"
 
 
 def test_the_tenth_option_is_read():
