@@ -1,5 +1,6 @@
 """Judges page: the automatic leaderboards by judge, with Figure 8, and a visitor's own submissions."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -156,6 +157,9 @@ class JudgesPage:
         async with request.form(max_files=0, max_fields=2) as form:
             source = str(form.get("source", ""))
             name = str(form.get("name", ""))
+        return await asyncio.to_thread(self._withdraw, request, source, name)
+
+    def _withdraw(self, request: Request, source: str, name: str) -> Response:
         chosen = [
             submission
             for submission in self._own_submissions(request)
