@@ -121,7 +121,7 @@ class GradesOnPictures(SharedPictures):
 
 @dataclass(frozen=True)
 class DifferencesOnPictures(SharedPictures):
-    """Differences of two models on common pictures: one is right in 0.3 times `chances`, the other in 0.1."""
+    """Differences of two models on common pictures: one is right with a chance of 0.3 `chances`, the other of 0.1."""
 
     def truth(self) -> Floats:
         return 100 * (0.3 * self.chances - 0.1)

@@ -35,7 +35,7 @@ ANSWERS = (
 def table(spec: Spec) -> bytes:
     """Returns a CSV file with every column that the spec names.
 
-    Each column has eight values; adjacent rows come in pairs with the same values, so that units have several rows.
+    Columns that only this spec needs have eight values, each in two adjacent rows, so that units have several rows.
     """
     coin = random.Random(56)
     needed = list(spec.groups)

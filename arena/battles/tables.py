@@ -83,7 +83,7 @@ BATTLE = Table(
     Column("began_at", Moment, nullable=False),
     Column("protocol", Text, nullable=False, server_default="forced"),  # "ties" isn't offered yet
     Column("choice", Text),
-    # A tie stores side A as the winner, as imported ties do.
+    # A choice of neither side (a tie, both bad) stores side A as the winner, as imported votes do.
     Column(
         "winner",
         Integer,

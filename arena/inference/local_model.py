@@ -27,7 +27,7 @@ _SILENCE_SECONDS = 0.5
 _CANNOT_SANITIZE = frozenset({"Idefics3Processor"})
 """Processors, such as SmolVLM's, that fail if transformers has to treat control tokens in user text as text."""
 _REFERENCE_ANSWERS = ("\u07d0", "\ua500")
-"""Two answers to compare a text with: it begins with its first token that they don't share.
+"""Two answers to compare a text with: it begins with its first token that they don't both share.
 
 They are letters of N'Ko and Vai. Their first bytes differ, so no text begins like both.
 """

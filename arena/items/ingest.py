@@ -141,9 +141,10 @@ class Ingest:
                 MODEL, MODEL.c.id == PREDICTIONS.c.model_id
             )
             query = query.where(PREDICTIONS.c.file == file, PREDICTIONS.c.withdrawn_at.is_(None))
-            if model is not None:
-                query = query.where(MODEL.c.name == model)
             rows = connection.execute(query).all()
+            # Compared here: a command's argument that isn't UTF-8 can't be sent to the database.
+            if model is not None:
+                rows = [row for row in rows if row.name == model]
             models = sorted({row.name for row in rows})
             if not rows:
                 raise IngestError(

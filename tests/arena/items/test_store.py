@@ -350,6 +350,10 @@ def test_two_models_files_of_one_name_are_not_withdrawn_together(bank):
     with pytest.raises(IngestError, match="one.*other"):
         ingest.withdraw("predictions.csv")
     assert {"one 1", "other 1"} < set(texts(bank, "What is in picture 0?"))
+    with pytest.raises(IngestError, match="items list"):
+        ingest.withdraw("predictions.csv", "\udcff")  # as Python reads an argument that isn't UTF-8
+    assert ingest.withdraw("predictions.csv", "one") == 6
+    assert "other 1" in texts(bank, "What is in picture 0?")
 
 
 @pytest.mark.parametrize("file", ["", "nothing.csv", "%", "\\", "test"])
