@@ -1,7 +1,7 @@
 """Draw of wrong answers to label: up to k of each group, as MMT-Bench's authors drew them (section 4.4).
 
 The seed, the group and the question's id alone decide the order of answers within a group, and the first k are drawn.
-The errors that two reports share are therefore in the same order in both, and most of the drawn ones are the same.
+The errors that two reports share are therefore in the same order in both.
 """
 
 import hashlib
