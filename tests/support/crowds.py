@@ -20,6 +20,7 @@ from arena.campaign_battles.spec import battle_spec
 from arena.campaign_battles.state import CampaignState
 from arena.database import Database, now
 from arena.seats.campaigns import Campaign
+from arena.seats.links import CampaignLinkError
 from arena.seats.seats import Seat
 from arena.types import Battle
 from tests.support.battle_campaigns import Battles
@@ -181,7 +182,12 @@ class Crowd:
     def _come(self) -> None:
         self.came += 1
         server = self.servers[self.came % len(self.servers)]
-        seat = server.seat(self.campaign, f"worker {self.came}")
+        try:
+            seat = server.seat(self.campaign, f"worker {self.came}")
+        except CampaignLinkError:
+            # A server reads its state in a thread, which may have ended the campaign meanwhile.
+            assert self.campaign.ended_at is not None
+            return
         is_slow = self.coin.random() < self.habits.slow
         worker = Worker(
             seat=seat,
