@@ -204,7 +204,7 @@ def rating_report(battles: Battles, settings: RatingSettings) -> RatingReport:
     clustered_votes = votes
     fit_cluster: Cluster = cluster
     if cluster == "vote" and settings.cluster in ("picture", "item"):
-        # Each vote gets an item of its own, so that voters still count; readers are told the cluster "vote".
+        # Each vote gets an item of its own, so that voters still count. Reports name the cluster "vote".
         clustered_votes = replace(votes, items=np.arange(len(votes)))
         fit_cluster = "item"
     bounds = replace(intervals(fit, clustered_votes, fit_cluster), cluster=cluster)
